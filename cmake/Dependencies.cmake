@@ -1,0 +1,10 @@
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(CURL 7.86 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET libcjson)
+find_package(absl REQUIRED)
+# For its closure of static libraries only (cmake/Install.cmake); what is built here links the CMake targets.
+pkg_check_modules(ABSL REQUIRED absl_status absl_statusor)

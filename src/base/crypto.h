@@ -1,0 +1,17 @@
+// Hashes and randomness, from libsodium.
+#ifndef OSBX_BASE_CRYPTO_H_
+#define OSBX_BASE_CRYPTO_H_
+
+#include <string>
+#include <string_view>
+
+namespace osbx::base {
+
+// 64 lower-case hex digits.
+std::string Sha256Hex(std::string_view data);
+// `bytes` random bytes as lower-case hex digits; cryptographically strong.
+std::string RandomHex(size_t bytes);
+
+}  // namespace osbx::base
+
+#endif  // OSBX_BASE_CRYPTO_H_

@@ -1,0 +1,240 @@
+// How a command's end is found out and told: the second half of ExecSession.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "docker/exec_session.h"
+#include "engine/container_calls.h"
+#include "engine/system_calls.h"
+
+namespace osbx::docker {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kCallTime(10000);      // one question to the engine
+constexpr milliseconds kKillTime(5000);       // all attempts to end a tree
+constexpr milliseconds kOutputGrace(2000);    // for output that is still under way after the tree has ended
+constexpr milliseconds kExitGrace(300);       // the same after the sandbox has ended
+constexpr milliseconds kDeathGrace(3000);     // for the sandbox's end, once its runtime has said that it lost it
+constexpr milliseconds kSigkillGrace(150);    // for the sandbox's end, when a command was killed by who knows whom
+
+int64_t UnixNanosecondsNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+void ExecSession::OnStreamEnd() {
+  output_ended_ = true;
+  if (stopping_.has_value()) {
+    if (killed_) FinishStopped();
+  } else if (container_exited_) {
+    AskWhetherOutOfMemory({core::EndReason::kSandboxGone, -1, 0});
+  } else {
+    Inspect();
+  }
+}
+
+// The daemon went away, or talks nonsense. What became of the command is asked for, not guessed.
+void ExecSession::OnStreamBroken(const absl::Status& why) {
+  engine_->Log(base::LogLevel::kWarning, "the stream of a command broke: " + std::string(why.message()));
+  output_ended_ = true;
+  if (stopping_.has_value()) {
+    if (killed_) FinishStopped();
+  } else {
+    Kill(core::EndReason::kOutcomeUnknown);
+  }
+}
+
+void ExecSession::Inspect() {
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  call_ = engine_->client->Start<engine::ExecState>(engine::InspectExec(exec_), base::Clock::now() + kCallTime,
+                                                    [weak](absl::StatusOr<engine::ExecState> state) {
+                                                      if (auto self = weak.lock()) self->OnInspected(state);
+                                                    });
+}
+
+void ExecSession::OnInspected(const absl::StatusOr<engine::ExecState>& state) {
+  call_.reset();
+  if (finished_ || stopping_.has_value()) return;
+  if (!state.ok()) {
+    if (base::CodeOf(state.status()) == base::Code::kNotFound) {
+      return AskWhetherOutOfMemory({core::EndReason::kSandboxGone, -1, 0});
+    }
+    engine_->Log(base::LogLevel::kWarning, "a command's end is unknown: " + std::string(state.status().message()));
+    return FinishWith(core::EndReason::kOutcomeUnknown);
+  }
+  if (!state->running && state->exit_code.has_value()) return ConcludeExit(*state->exit_code);
+  if (events_ == nullptr) return AwaitExecDie();
+}
+
+// The program closed its output and runs on. The engine replays events from the start on, so none is missed; one more
+// inspect after the subscription stands covers an engine that has forgotten it.
+void ExecSession::AwaitExecDie() {
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  events_ = engine::StartEvents(
+      *engine_->client, target_.container, {"exec_die"}, started_unix_ns_, 0, base::TimePoint::max(),
+      [weak] {
+        auto self = weak.lock();
+        if (self != nullptr && !self->finished_ && !self->stopping_.has_value()) self->Inspect();
+      },
+      [weak](const engine::Event& event) {
+        auto self = weak.lock();
+        if (self == nullptr || self->finished_ || self->stopping_.has_value()) return;
+        auto exec = event.attributes.find("execID");
+        if (exec != event.attributes.end() && exec->second == self->exec_) self->Inspect();
+      },
+      [weak](absl::Status) {
+        auto self = weak.lock();
+        if (self != nullptr && !self->finished_ && !self->stopping_.has_value()) {
+          self->FinishWith(core::EndReason::kOutcomeUnknown);
+        }
+      });
+}
+
+void ExecSession::ConcludeExit(int64_t exit_code) {
+  auto deliver = [this](uint32_t stream, std::string_view bytes) { Deliver(stream, bytes); };
+  if (std::optional<int32_t> code = start_failure_.Conclude(exit_code, deliver)) {
+    engine_->Log(base::LogLevel::kInfo, "a command could not be started: " + start_failure_.text());
+    return Finish({core::EndReason::kExited, *code, 0});
+  }
+  const core::JobEnd end = EndFromExitCode(exit_code);
+  // gVisor's own words when the sandbox died under a command: the container's end follows.
+  const bool lost = error_tail_.find("containerManager.WaitPID") != std::string::npos;
+  const bool killed = end.reason == core::EndReason::kSignalled && end.signal == 9;
+  if (!killed && !(lost && exit_code == 128)) return Finish(end);
+  // Killed by a signal that is not ours: by the kernel for want of memory, with the whole sandbox, or by the guest.
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  grace_->ExpireAt(base::Clock::now() + (lost ? kDeathGrace : kSigkillGrace), [weak, end] {
+    auto self = weak.lock();
+    if (self != nullptr && !self->finished_) self->AskWhetherOutOfMemory(end);
+  });
+}
+
+void ExecSession::OnContainerExit() {
+  if (finished_) return;
+  container_exited_ = true;
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  auto conclude = [weak] {
+    auto self = weak.lock();
+    if (self == nullptr || self->finished_) return;
+    if (self->stopping_.has_value()) {
+      self->kill_confirmed_ = true;
+      return self->FinishStopped();
+    }
+    self->AskWhetherOutOfMemory({core::EndReason::kSandboxGone, -1, 0});
+  };
+  // What it said before is on its way; the end of its stream may never come.
+  if (output_ended_) return conclude();
+  grace_->ExpireAt(base::Clock::now() + kExitGrace, conclude);
+}
+
+void ExecSession::AskWhetherOutOfMemory(core::JobEnd otherwise) {
+  grace_->Cancel();
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  auto ask_container = [weak, otherwise] {
+    auto self = weak.lock();
+    if (self == nullptr || self->finished_) return;
+    self->events_.reset();
+    self->call_ = self->engine_->client->Start<engine::ContainerDetails>(
+        engine::InspectContainer(self->target_.container), base::Clock::now() + kCallTime,
+        [weak, otherwise](absl::StatusOr<engine::ContainerDetails> details) {
+          auto session = weak.lock();
+          if (session == nullptr || session->finished_) return;
+          core::JobEnd end = otherwise;
+          const bool gone = !details.ok() || details->status != "running";
+          if (gone) end = {core::EndReason::kSandboxGone, -1, 0};
+          if (gone && details.ok() && details->oom_killed) end.reason = core::EndReason::kOutOfMemory;
+          session->Finish(end);
+        });
+  };
+  // Events tell it even where the container's own flag does not (an exec under runc, an old daemon).
+  call_.reset();
+  events_ = engine::StartEvents(
+      *engine_->client, target_.container, {"oom"}, started_unix_ns_, UnixNanosecondsNow(),
+      base::Clock::now() + kCallTime, nullptr,
+      [weak](const engine::Event&) {
+        auto self = weak.lock();
+        if (self != nullptr && !self->finished_) self->FinishWith(core::EndReason::kOutOfMemory);
+      },
+      [ask_container](absl::Status) { ask_container(); });
+}
+
+void ExecSession::Kill(core::EndReason why) {
+  if (finished_ || stopping_.has_value()) return;
+  stopping_ = why;
+  time_limit_->Cancel();
+  grace_->Cancel();
+  call_.reset();
+  events_.reset();
+  input_.clear();
+  job_->DropInput();
+  if (container_exited_) {
+    kill_confirmed_ = true;
+    return FinishStopped();
+  }
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  kill_ = TreeKill::Start(engine_->client, {target_.container, target_.user, marker_, started_},
+                          base::Clock::now() + kKillTime, [weak](absl::Status status) {
+                            if (auto self = weak.lock()) self->OnKilled(status);
+                          });
+  if (!output_ended_) PumpOutput();  // a reader that was waited for is waited for no more
+}
+
+void ExecSession::OnKilled(const absl::Status& status) {
+  kill_.reset();
+  if (finished_) return;
+  const base::Code code = base::CodeOf(status);
+  if (status.ok() || code == base::Code::kNotFound || code == base::Code::kNotRunning) {
+    killed_ = kill_confirmed_ = true;
+    if (output_ended_) return FinishStopped();
+    std::weak_ptr<ExecSession> weak = weak_from_this();
+    grace_->ExpireAt(base::Clock::now() + kOutputGrace, [weak] {
+      auto self = weak.lock();
+      if (self != nullptr && !self->finished_) self->FinishStopped();
+    });
+    return;
+  }
+  engine_->Log(base::LogLevel::kError, "a command's tree could not be killed: " + std::string(status.message()));
+  if (code == base::Code::kUnreachable) return FinishStopped();
+  // A process table so full that nothing gets in (runc): the sandbox itself is ended rather than left to run on.
+  std::weak_ptr<ExecSession> weak = weak_from_this();
+  call_ = engine_->client->Start<engine::Nothing>(
+      engine::KillContainer(target_.container, "SIGKILL"), base::Clock::now() + kKillTime,
+      [weak](absl::StatusOr<engine::Nothing> killed) {
+        auto self = weak.lock();
+        if (self == nullptr || self->finished_) return;
+        self->kill_confirmed_ = killed.ok();
+        self->FinishStopped();
+      });
+}
+
+void ExecSession::FinishStopped() {
+  FinishWith(kill_confirmed_ ? *stopping_ : core::EndReason::kOutcomeUnknown);
+}
+
+void ExecSession::FinishWith(core::EndReason reason) { Finish({reason, -1, 0}); }
+
+void ExecSession::Finish(const core::JobEnd& end) {
+  if (finished_) return;
+  // Without an exit code that explains it, what was held back is the program's.
+  start_failure_.Conclude(-1, [this](uint32_t stream, std::string_view bytes) { Deliver(stream, bytes); });
+  finished_ = true;
+  std::shared_ptr<ExecSession> self = shared_from_this();  // the job drops us
+  if (run_.token() != nullptr) run_.token()->RemoveWakeup(token_wakeup_);
+  watch_->RemoveListener(exit_listener_);
+  watch_.reset();
+  time_limit_.reset();
+  grace_.reset();
+  call_.reset();
+  events_.reset();
+  kill_.reset();
+  if (stream_ != nullptr) stream_->Close();
+  stream_.reset();
+  job_->Finish(end);
+  job_.reset();
+}
+
+}  // namespace osbx::docker

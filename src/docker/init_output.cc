@@ -1,0 +1,97 @@
+#include "docker/init_output.h"
+
+#include <array>
+#include <utility>
+
+#include "docker/guest_scripts.h"
+
+namespace osbx::docker {
+namespace {
+
+constexpr size_t kMostText = 4096;
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<InitOutput>> InitOutput::Listen(std::shared_ptr<base::EventLoop> loop,
+                                                               std::unique_ptr<base::DuplexStream> stream) {
+  std::shared_ptr<InitOutput> output(new InitOutput(loop, std::move(stream)));
+  OSBX_RETURN_IF_ERROR(loop->Post([output] {
+    output->stream_->Attach(*output->loop_);
+    output->Read();
+  }));
+  return output;
+}
+
+InitOutput::InitOutput(std::shared_ptr<base::EventLoop> loop, std::unique_ptr<base::DuplexStream> stream)
+    : loop_(std::move(loop)), stream_(std::move(stream)) {}
+
+InitOutput::~InitOutput() {
+  // The stream's waits belong to the loop.
+  if (stream_ == nullptr || loop_->InLoopThread()) return;
+  (void)loop_->Post([stream = std::move(stream_)]() mutable { stream.reset(); });
+}
+
+void InitOutput::Read() {
+  std::array<uint8_t, 4096> buffer;
+  for (;;) {
+    base::IoResult result = stream_->Read(buffer.data(), buffer.size());
+    if (result.state == base::IoResult::State::kWouldBlock) {
+      std::weak_ptr<InitOutput> weak = weak_from_this();
+      stream_->WaitReadable([weak] {
+        if (auto self = weak.lock()) self->Read();
+      });
+      return;
+    }
+    std::string heard;
+    bool ended = result.state != base::IoResult::State::kDone;
+    if (!ended) {
+      absl::Status fed =
+          demultiplexer_.Feed({reinterpret_cast<const char*>(buffer.data()), result.bytes},
+                              [&heard](transport::Demultiplexer::Stream, std::string_view bytes) { heard += bytes; });
+      ended = !fed.ok();
+    }
+    base::MutexLock lock(mutex_);
+    text_ += heard;
+    ended_ = ended || text_.size() > kMostText;
+    changed_.NotifyAll();
+    if (ended_ || HasVerdict()) {
+      stream_->Close();
+      return;
+    }
+  }
+}
+
+bool InitOutput::HasVerdict() const {
+  if (text_.find(kInitReady) != std::string::npos) return true;
+  const size_t refused = text_.find(kInitRefused);
+  return refused != std::string::npos && text_.find('\n', refused) != std::string::npos;
+}
+
+absl::Status InitOutput::AwaitVerdict(const base::Context& context) {
+  // The wakeup runs under the token's mutex and takes mutex_, so nothing may touch the token while mutex_ is held.
+  bool woken = false;
+  const base::ScopedWakeup wakeup(context, [this, &woken] {
+    base::MutexLock lock(mutex_);
+    woken = true;
+    changed_.NotifyAll();
+  });
+  for (;;) {
+    const absl::Status allowed = context.Check();
+    const base::TimePoint deadline = context.deadline();
+    base::MutexLock lock(mutex_);
+    while (!HasVerdict() && !ended_ && allowed.ok() && !woken && base::Clock::now() < deadline) {
+      changed_.WaitUntil(mutex_, deadline);
+    }
+    woken = false;
+    if (text_.find(kInitReady) != std::string::npos) return absl::OkStatus();
+    const size_t refused = text_.find(kInitRefused);
+    if (refused != std::string::npos && (HasVerdict() || ended_)) {
+      const size_t begin = refused + sizeof(kInitRefused) - 1;
+      return base::Error(base::Code::kUnsupported, text_.substr(begin, text_.find('\n', begin) - begin));
+    }
+    if (ended_) return base::Error(base::Code::kBackend, "the sandbox's init ended at once: " + text_);
+    if (!allowed.ok()) return allowed;
+  }
+}
+
+}  // namespace osbx::docker

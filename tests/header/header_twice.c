@@ -1,0 +1,4 @@
+#include <osbx.h>
+#include <osbx.h>
+
+extern int osbx_header_compiles_twice;
