@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/await.h"
+
 namespace osbx::base {
 
 TimePoint SaturatingAdd(TimePoint now, std::chrono::milliseconds d) {
@@ -87,23 +89,11 @@ ScopedWakeup::~ScopedWakeup() {
 }
 
 absl::Status Pause(std::chrono::milliseconds d, const Context& context) {
-  const TimePoint until = SaturatingAdd(Clock::now(), d);
+  const Context pause = context.WithTimeout(d);
   Mutex mutex;
   CondVar changed;
-  bool woken = false;
-  const ScopedWakeup wakeup(context, [&] {
-    MutexLock lock(mutex);
-    woken = true;
-    changed.NotifyAll();
-  });
-  for (;;) {
-    OSBX_RETURN_IF_ERROR(context.Check());
-    if (Clock::now() >= until) return absl::OkStatus();
-    const TimePoint next = std::min(until, context.deadline());
-    MutexLock lock(mutex);
-    while (!woken && Clock::now() < next) changed.WaitUntil(mutex, next);
-    woken = false;
-  }
+  (void)Await(mutex, changed, pause, [] { return false; });
+  return context.Check();
 }
 
 }  // namespace osbx::base

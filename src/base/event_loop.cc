@@ -260,7 +260,8 @@ absl::Status EventLoop::RunAndWait(Task task) {
   }));
   MutexLock lock(outcome->mutex);
   while (!outcome->over) outcome->changed.Wait(outcome->mutex);
-  return outcome->status;
+  // Moved, so that no other thread holds a part of it.
+  return std::move(outcome->status);
 }
 
 bool EventLoop::InLoopThread() const { return impl_->InLoopThread(); }

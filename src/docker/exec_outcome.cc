@@ -26,10 +26,12 @@ bool IsSentence(std::string_view text) {
   });
 }
 
+// The reason stands behind the last quoted name, which is the guest's.
 bool SaysNotFound(std::string_view text) {
-  for (std::string_view sign : {"no such file or directory", "executable file not found", "not found in $PATH",
-                                "failed to load"}) {
-    if (text.find(sign) != std::string_view::npos) return true;
+  const size_t quote = text.rfind('"');
+  const std::string_view reason = quote == std::string_view::npos ? text : text.substr(quote);
+  for (std::string_view sign : {"no such file or directory", "executable file not found", "not found in $PATH"}) {
+    if (reason.find(sign) != std::string_view::npos) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/await.h"
 #include "engine/container_calls.h"
 
 namespace osbx::docker {
@@ -60,26 +61,12 @@ void ExitWatch::OnDone(absl::StatusOr<int64_t> code) {
 }
 
 absl::Status ExitWatch::AwaitOpen(const base::Context& context) {
-  // The wakeup runs under the token's mutex and takes mutex_, so nothing may touch the token while mutex_ is held.
-  bool woken = false;
-  const base::ScopedWakeup wakeup(context, [this, &woken] {
-    base::MutexLock lock(mutex_);
-    woken = true;
-    changed_.NotifyAll();
-  });
-  for (;;) {
-    const absl::Status allowed = context.Check();
-    const base::TimePoint deadline = context.deadline();
-    base::MutexLock lock(mutex_);
-    while (phase_ == Phase::kOpening && allowed.ok() && !woken && base::Clock::now() < deadline) {
-      changed_.WaitUntil(mutex_, deadline);
-    }
-    woken = false;
-    if (phase_ == Phase::kOpen) return absl::OkStatus();
-    if (phase_ == Phase::kExited) return base::Error(base::Code::kNotRunning, "the sandbox is not running");
-    if (phase_ == Phase::kFailed) return failure_;
-    if (!allowed.ok()) return allowed;
-  }
+  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return phase_ != Phase::kOpening;
+  }));
+  base::MutexLock lock(mutex_);
+  if (phase_ == Phase::kExited) return base::Error(base::Code::kNotRunning, "the sandbox is not running");
+  return failure_;
 }
 
 uint64_t ExitWatch::AddListener(std::function<void()> listener) {

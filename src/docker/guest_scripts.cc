@@ -5,7 +5,7 @@ namespace osbx::docker {
 const char kInitScript[] = R"sh(
 trap 'exit 0' TERM
 missing=
-for program in cat chmod dd mkdir mv rm sleep stat tail; do
+for program in cat chmod dd mkdir mv rm sleep stat tail wc; do
   command -v $program >/dev/null 2>&1 || missing="$missing $program"
 done
 [ -z "$missing" ] || { echo "osbx: refused: the image lacks$missing"; exit 69; }
@@ -77,7 +77,8 @@ done
 echo 'osbx: tree ended'
 )sh";
 
-// Two programs are started for a file of known size whose mode a umask can give, at most five else.
+// Two programs are started for a small file of known size whose mode a umask can give (one full block tells that all of
+// it came), at most seven else.
 const char kPutFileScript[] = R"sh(
 LC_ALL=C
 export LC_ALL
@@ -99,22 +100,28 @@ if [ "$mode" = keep ]; then
   fi
 fi
 umask "$mask"
-report=$(dd of="$temporary" bs=65536 2>&1) || { echo "$report" >&2; fail 1; }
-set -- ${report##*records out}
-received=$1
-case $received in *[!0-9]*|'') echo 'dd does not tell how much it copied' >&2; fail 1 ;; esac
-if [ -n "$size" ]; then
-  [ "$received" -eq "$size" ] || fail 104
+if [ "$size" = 0 ]; then
+  true >"$temporary" || fail 1
+elif [ -n "$size" ] && [ "$size" -le 1048576 ]; then
+  report=$(dd of="$temporary" bs="$size" count=1 iflag=fullblock 2>&1) || { echo "$report" >&2; fail 1; }
+  case $report in '1+0 records in'*) ;; *) fail 104 ;; esac
 else
-  [ "$received" -ge 52 ] || fail 104
-  record=$(tail -c 52 "$temporary") || fail 104
-  size=$((received - 52))
-  [ "${record%????????????????????}" = "$token" ] && [ "${record#"$token"}" -eq $size ] || fail 104
-  dd of="$temporary" bs=1 seek=$size count=0 </dev/null 2>/dev/null || fail 1
+  report=$(dd of="$temporary" bs=65536 2>&1) || { echo "$report" >&2; fail 1; }
+  received=$(wc -c <"$temporary") || fail 1
+  if [ -n "$size" ]; then
+    [ "$received" -eq "$size" ] || fail 104
+  else
+    [ "$received" -ge 52 ] || fail 104
+    record=$(tail -c 52 "$temporary") || fail 104
+    size=$((received - 52))
+    [ "${record%????????????????????}" = "$token" ] && [ "${record#"$token"}" -eq $size ] || fail 104
+    dd of="$temporary" bs=1 seek=$size count=0 </dev/null 2>/dev/null || fail 1
+  fi
 fi
 [ -z "$mode" ] || chmod "$mode" "$temporary" || fail 1
 if [ -L "$path" ] && [ -d "$path" ]; then
-  mv -fT "$temporary" "$path" || fail 1
+  # busybox refuses -T here: there the link goes first, and for a moment the name is free.
+  mv -fT "$temporary" "$path" 2>/dev/null || { rm -f "$path" && mv -f "$temporary" "$path"; } || fail 1
 else
   mv -f "$temporary" "$path" || fail 1
 fi

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/await.h"
 #include "docker/guest_scripts.h"
 
 namespace osbx::docker {
@@ -68,30 +69,17 @@ bool InitOutput::HasVerdict() const {
 }
 
 absl::Status InitOutput::AwaitVerdict(const base::Context& context) {
-  // The wakeup runs under the token's mutex and takes mutex_, so nothing may touch the token while mutex_ is held.
-  bool woken = false;
-  const base::ScopedWakeup wakeup(context, [this, &woken] {
-    base::MutexLock lock(mutex_);
-    woken = true;
-    changed_.NotifyAll();
-  });
-  for (;;) {
-    const absl::Status allowed = context.Check();
-    const base::TimePoint deadline = context.deadline();
-    base::MutexLock lock(mutex_);
-    while (!HasVerdict() && !ended_ && allowed.ok() && !woken && base::Clock::now() < deadline) {
-      changed_.WaitUntil(mutex_, deadline);
-    }
-    woken = false;
-    if (text_.find(kInitReady) != std::string::npos) return absl::OkStatus();
-    const size_t refused = text_.find(kInitRefused);
-    if (refused != std::string::npos && (HasVerdict() || ended_)) {
-      const size_t begin = refused + sizeof(kInitRefused) - 1;
-      return base::Error(base::Code::kUnsupported, text_.substr(begin, text_.find('\n', begin) - begin));
-    }
-    if (ended_) return base::Error(base::Code::kBackend, "the sandbox's init ended at once: " + text_);
-    if (!allowed.ok()) return allowed;
+  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ended_ || HasVerdict();
+  }));
+  base::MutexLock lock(mutex_);
+  if (text_.find(kInitReady) != std::string::npos) return absl::OkStatus();
+  const size_t refused = text_.find(kInitRefused);
+  if (refused == std::string::npos) {
+    return base::Error(base::Code::kBackend, "the sandbox's init ended at once: " + text_);
   }
+  const size_t begin = refused + sizeof(kInitRefused) - 1;
+  return base::Error(base::Code::kUnsupported, text_.substr(begin, text_.find('\n', begin) - begin));
 }
 
 }  // namespace osbx::docker

@@ -27,23 +27,37 @@ std::string Octal(uint32_t mode) {
   return text;
 }
 
-// The scripts set LC_ALL=C, so the texts of strerror(3) are the same in every image.
+struct ErrorSign {
+  const char* text;
+  Code code;
+};
+// The scripts set LC_ALL=C, so these are the texts of strerror(3) in every image, and a shell's own for what it opens
+// itself. Compared in lower case: shells differ there.
+constexpr ErrorSign kErrorSigns[] = {
+    {"no space left on device", Code::kNoSpace},
+    {"disk quota exceeded", Code::kNoSpace},
+    {"read-only file system", Code::kPermission},
+    {"permission denied", Code::kPermission},
+    {"operation not permitted", Code::kPermission},
+    {"cannot fork", Code::kAtCapacity},
+    {"can't fork", Code::kAtCapacity},
+    {"fork:", Code::kAtCapacity},
+    {"resource temporarily unavailable", Code::kAtCapacity},
+    {"not a directory", Code::kInvalid},
+    {"file exists", Code::kInvalid},
+    {"nonexistent", Code::kInvalid},
+    {"name too long", Code::kInvalid},
+    {"levels of symbolic links", Code::kInvalid},
+    {"is a directory", Code::kInvalid},
+    {"no such file", Code::kNotFound},
+};
+
 Code CodeFromErrorText(const std::string& text) {
-  if (Contains(text, "No space left on device") || Contains(text, "Disk quota exceeded")) return Code::kNoSpace;
-  if (Contains(text, "Read-only file system") || Contains(text, "Permission denied") ||
-      Contains(text, "Operation not permitted")) {
-    return Code::kPermission;
+  std::string lower = text;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const ErrorSign& sign : kErrorSigns) {
+    if (Contains(lower, sign.text)) return sign.code;
   }
-  if (Contains(text, "annot fork") || Contains(text, "an't fork") || Contains(text, "fork:") ||
-      Contains(text, "Resource temporarily unavailable")) {
-    return Code::kAtCapacity;
-  }
-  if (Contains(text, "Not a directory") || Contains(text, "File exists") || Contains(text, "nonexistent") ||
-      Contains(text, "File name too long") || Contains(text, "oo many levels of symbolic links") ||
-      Contains(text, "Is a directory")) {
-    return Code::kInvalid;
-  }
-  if (Contains(text, "No such file") || Contains(text, "not found")) return Code::kNotFound;
   return Code::kBackend;
 }
 

@@ -21,9 +21,10 @@ absl::Status BrokeOff(const Endpoint& endpoint, std::string_view reason) {
 absl::Status ErrorOfConnect(const Endpoint& endpoint, int os_error, std::string_view text) {
   if (os_error == EACCES || os_error == EPERM) return CannotReach(endpoint, Code::kPermission, ErrnoText(os_error));
   if (os_error != 0) return CannotReach(endpoint, Code::kUnreachable, ErrnoText(os_error));
-  // The one failure without a number: connect() says EAGAIN, libcurl waits, and the socket turns out unconnected.
+  // A failure without a number: connect() said EAGAIN, which libcurl takes for progress, or the peer hung up before
+  // libcurl looked.
   if (endpoint.kind == Endpoint::Kind::kUnix) {
-    return CannotReach(endpoint, Code::kUnreachable, "its queue of connections is full");
+    return CannotReach(endpoint, Code::kUnreachable, "its queue of connections is full, or it hung up at once");
   }
   return CannotReach(endpoint, Code::kUnreachable, text);
 }
@@ -39,7 +40,6 @@ std::string ErrnoText(int error) {
 
 absl::Status ErrorOfTransfer(const Endpoint& endpoint, CURLcode code, int os_error, std::string_view text,
                              bool received) {
-  if (text.empty()) text = curl_easy_strerror(code);
   switch (code) {
     case CURLE_OUT_OF_MEMORY:
       return Error(Code::kNoMemory, "out of memory");

@@ -16,8 +16,8 @@ namespace osbx::transport {
 std::string ErrnoText(int error);
 
 // kUnreachable: no connection, so nothing was sent. kPermission: the socket may not be opened. kBackend: the connection
-// broke, and what was sent may have had its effect. `text` is libcurl's own explanation, perhaps empty;
-// `received` whether any byte of an answer had arrived.
+// broke, and what was sent may have had its effect. `text` is libcurl's own explanation, `received`
+// whether any byte of an answer had arrived.
 absl::Status ErrorOfTransfer(const Endpoint& endpoint, CURLcode code, int os_error, std::string_view text,
                              bool received);
 

@@ -170,7 +170,11 @@ absl::StatusOr<Response> EasyHandle::Finish(CURLcode code) {
 absl::Status EasyHandle::ErrorOf(CURLcode code) const {
   long os_error = 0;
   curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_error);
-  return ErrorOfTransfer(endpoint_, code, static_cast<int>(os_error), error_text_.data(), collector_.received());
+  return ErrorOfTransfer(endpoint_, code, static_cast<int>(os_error), ReasonOf(code), collector_.received());
+}
+
+std::string EasyHandle::ReasonOf(CURLcode code) const {
+  return error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
 }
 
 bool EasyHandle::DiedOnReusedConnection(CURLcode code) const {

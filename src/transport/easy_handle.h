@@ -38,6 +38,8 @@ class EasyHandle {
   absl::StatusOr<Response> Finish(CURLcode code);
   // The error that `code`, other than CURLE_OK, stands for.
   absl::Status ErrorOf(CURLcode code) const;
+  // libcurl's explanation of it, without the endpoint.
+  std::string ReasonOf(CURLcode code) const;
   // Whether the transfer failed on a kept connection that was dead before it had answered anything.
   bool DiedOnReusedConnection(CURLcode code) const;
   // To be called when the transfer is given up before its end.

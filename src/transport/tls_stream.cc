@@ -44,6 +44,7 @@ class TlsStream final : public HijackedStream {
     // A write that would block may be repeated from another address, with more behind it.
     SSL_set_mode(session_, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_set_options(session_, SSL_OP_NO_RENEGOTIATION);
+    SSL_clear_options(session_, SSL_OP_IGNORE_UNEXPECTED_EOF);
   }
   ~TlsStream() override { Close(); }
 
@@ -54,8 +55,12 @@ class TlsStream final : public HijackedStream {
     size_t count = 0;
     const CURLcode code = curl_easy_recv(easy(), buffer, capacity, &count);
     if (code == CURLE_OK && count > 0) return {IoResult::State::kDone, count, absl::OkStatus()};
-    if (code == CURLE_OK) return {IoResult::State::kEof, 0, absl::OkStatus()};
-    if (code != CURLE_AGAIN) return Failed(curl_easy_strerror(code));
+    if (code == CURLE_OK) {
+      // Without a close_notify anybody on the way could have cut the stream.
+      if ((SSL_get_shutdown(session_) & SSL_RECEIVED_SHUTDOWN) == 0) return Failed("it broke off");
+      return {IoResult::State::kEof, 0, absl::OkStatus()};
+    }
+    if (code != CURLE_AGAIN) return Failed(connection_.easy->ReasonOf(code));
     read_needs_write_ = SSL_want_write(session_);
     return {IoResult::State::kWouldBlock, 0, absl::OkStatus()};
   }
@@ -66,7 +71,7 @@ class TlsStream final : public HijackedStream {
     size_t count = 0;
     const CURLcode code = curl_easy_send(easy(), data, std::min(size, kMaxRecord), &count);
     if (code == CURLE_OK && count > 0) return {IoResult::State::kDone, count, absl::OkStatus()};
-    if (code != CURLE_OK && code != CURLE_AGAIN) return Failed(curl_easy_strerror(code));
+    if (code != CURLE_OK && code != CURLE_AGAIN) return Failed(connection_.easy->ReasonOf(code));
     write_needs_read_ = SSL_want_read(session_);
     return {IoResult::State::kWouldBlock, 0, absl::OkStatus()};
   }
@@ -138,11 +143,19 @@ class TlsStream final : public HijackedStream {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HijackedStream>> NewTlsStream(TlsConnection connection, int fd) {
+  // libcurl shows its session only once its connection has been used through the handle. Bytes that are there already
+  // are kept; an alert against the client's certificate may be found here.
+  char early[256];
+  size_t early_size = 0;
+  const CURLcode code = curl_easy_recv(connection.easy->get(), early, sizeof(early), &early_size);
+  if (code != CURLE_OK && code != CURLE_AGAIN) return connection.easy->ErrorOf(code);
   SSL* const session = SessionOf(connection.easy->get());
   if (session == nullptr) {
     return Error(Code::kUnsupported, "streams over TLS need a libcurl that is built with this OpenSSL");
   }
-  return std::unique_ptr<HijackedStream>(new TlsStream(std::move(connection), session, fd));
+  std::unique_ptr<HijackedStream> stream(new TlsStream(std::move(connection), session, fd));
+  stream->Prepend(std::string(early, early_size));
+  return stream;
 }
 
 }  // namespace osbx::transport

@@ -1,4 +1,3 @@
 #include <osbx.h>
-#include <osbx.h>
 
 extern int osbx_header_compiles_twice;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <stdexcept>
 
@@ -45,7 +46,7 @@ void AddExtension(X509* certificate, X509* issuer, int nid, const std::string& v
 // Signed by `issuer`, or by itself when there is none.
 Certificate NewCertificate(const std::string& name, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key,
                            const std::string& alternative_name) {
-  static long serial = static_cast<long>(time(nullptr)) * 1000;
+  static std::atomic<long> serial{static_cast<long>(time(nullptr)) * 1000};
   Certificate certificate(X509_new());
   Require(certificate != nullptr, "X509_new");
   X509_set_version(certificate.get(), X509_VERSION_3);
@@ -78,7 +79,10 @@ std::shared_ptr<TestCertificates> TestCertificates::Create(const std::string& ho
   const Key ca_key = NewKey();
   const Key server_key = NewKey();
   const Key client_key = NewKey();
-  const Certificate ca = NewCertificate("test authority", ca_key.get(), nullptr, nullptr, "");
+  // Every authority has a name of its own, so that one is not tried with the key of another.
+  static std::atomic<int> authorities{0};
+  const std::string name = "test authority " + std::to_string(++authorities);
+  const Certificate ca = NewCertificate(name, ca_key.get(), nullptr, nullptr, "");
   const Certificate server = NewCertificate("engine", server_key.get(), ca.get(), ca_key.get(), "IP:" + host);
   const Certificate client = NewCertificate("client", client_key.get(), ca.get(), ca_key.get(), "");
 

@@ -120,7 +120,10 @@ TEST(Hijack, RefusesWhatIsNoAnswer) {
 
 TEST(Hijack, HandsOverTheAnswerThatCameBeforeTheRequestWasSent) {
   // As an engine does that refuses a request by its head alone.
-  const auto daemon = FakeDaemon::OnUnixSocket([](FakeConversation& peer) { peer.Send(Answer(413, "too much")); });
+  const auto daemon = FakeDaemon::OnUnixSocket([](FakeConversation& peer) {
+    peer.ReadExactly(1);
+    peer.Send(Answer(413, "too much"));
+  });
   Client client(daemon->endpoint());
   Request request = NewRequest("POST", "/x");
   request.content_type = "application/x-tar";

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +10,7 @@
 
 #include "support/fake_daemon.h"
 #include "transport/connection.h"
+#include "transport/hijacked_stream.h"
 #include "unit/transport/transport_test_support.h"
 
 namespace osbx::transport {
@@ -158,39 +159,72 @@ TEST_P(Tls, MovesBytesBothWaysAtOnce) {
   EXPECT_EQ(driver.ReadUntilEnd(), sent);
 }
 
-TEST_P(Tls, EndsTheHalfCloseLaterWhenTheSocketIsFull) {
-  // The peer reads nothing until the socket is full, so the close_notify has to wait.
-  Latch full;
-  std::string received;
+TEST_P(Tls, RefusesTheHalfCloseInTheMiddleOfARecord) {
+  Latch go_on;
+  const auto daemon = FakeDaemon::OnTls(certificates_, [&](FakeConversation& peer) {
+    if (!peer.ReadRequest()) return;
+    peer.Send(UpgradeAnswer());
+    go_on.Wait();
+  });
+  Client client(daemon->endpoint());
+  auto result = client.Hijack();
+  ASSERT_TRUE(result.ok()) << result.status();
+  client.OnLoop([&] {
+    result->stream->Attach(client.loop());
+    const std::string block(16384, 'x');
+    const auto* data = reinterpret_cast<const uint8_t*>(block.data());
+    base::IoResult written;
+    do {
+      written = result->stream->Write(data, block.size());
+    } while (written.state == base::IoResult::State::kDone);
+    ASSERT_EQ(written.state, base::IoResult::State::kWouldBlock);
+    EXPECT_EQ(result->stream->ShutdownWrite().state, base::IoResult::State::kError);
+    result->stream.reset();
+  });
+  go_on.Set();
+}
+
+TEST_P(Tls, FinishesTheHalfCloseWhenTheSocketHasRoom) {
+  // The socket is filled behind the session's back, so that the close_notify does not fit; what the peer reads first
+  // is then no record, but that it reads is all that is needed here.
+  Latch read_now;
   Latch done;
   const auto daemon = FakeDaemon::OnTls(certificates_, [&](FakeConversation& peer) {
     if (!peer.ReadRequest()) return;
     peer.Send(UpgradeAnswer());
-    full.Wait();
-    received = peer.ReadUntilEnd();
+    read_now.Wait();
+    char buffer[65536];
+    while (recv(peer.fd(), buffer, sizeof(buffer), 0) > 0) {
+    }
     done.Set();
   });
   Client client(daemon->endpoint());
   auto result = client.Hijack();
   ASSERT_TRUE(result.ok()) << result.status();
-  auto stream = std::move(result->stream);
-  const std::string block(16384, 'x');
-  size_t sent = 0;
-  bool ended = false;
-  Latch shut;
+  base::DuplexStream& stream = *result->stream;
+  const int fd = static_cast<HijackedStream&>(stream).fd();
+  Latch ended;
+  std::function<void()> end = [&] {
+    const base::IoResult shut = stream.ShutdownWrite();
+    ASSERT_NE(shut.state, base::IoResult::State::kError) << shut.status;
+    shut.state == base::IoResult::State::kWouldBlock ? stream.WaitWritable(end) : ended.Set();
+  };
   client.OnLoop([&] {
-    stream->Attach(client.loop());
-    base::IoResult written;
-    const auto* data = reinterpret_cast<const uint8_t*>(block.data());
-    // Small records until not one more byte fits; a record that is begun must be finished before the end.
-    while ((written = stream->Write(data, block.size())).state == base::IoResult::State::kDone) sent += written.bytes;
-    ASSERT_EQ(written.state, base::IoResult::State::kWouldBlock);
-    EXPECT_EQ(stream->ShutdownWrite().state, base::IoResult::State::kError);
+    stream.Attach(client.loop());
+    // Single bytes at the end, until not one more fits.
+    for (const size_t size : {size_t{16384}, size_t{1}}) {
+      const std::string block(size, 'x');
+      while (send(fd, block.data(), block.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+      }
+    }
+    EXPECT_EQ(stream.ShutdownWrite().state, base::IoResult::State::kWouldBlock);
+    stream.WaitWritable(end);
   });
-  full.Set();
-  client.OnLoop([&] { stream.reset(); });
+  EXPECT_FALSE(ended.IsSet());
+  read_now.Set();
+  EXPECT_TRUE(ended.Wait());
+  client.OnLoop([&] { result->stream.reset(); });
   EXPECT_TRUE(done.Wait());
-  EXPECT_FALSE(ended);
 }
 
 TEST_P(Tls, SaysThatTheStreamBrokeOff) {
@@ -207,6 +241,20 @@ TEST_P(Tls, SaysThatTheStreamBrokeOff) {
   EXPECT_EQ(CodeOf(driver.Write(std::string(64 << 20, 'x'))), Code::kBackend);
   (void)driver.ReadUntilEnd();
   EXPECT_FALSE(driver.end_status().ok());
+}
+
+TEST_P(Tls, TakesAnEndWithoutCloseNotifyForABreak) {
+  const auto daemon = FakeDaemon::OnTls(certificates_, [](FakeConversation& peer) {
+    if (!peer.ReadRequest()) return;
+    peer.Send(UpgradeAnswer() + "half of it");
+    (void)shutdown(peer.fd(), SHUT_RDWR);
+  });
+  Client client(daemon->endpoint());
+  auto result = client.Hijack();
+  ASSERT_TRUE(result.ok()) << result.status();
+  StreamDriver driver(client.loop(), std::move(result->stream));
+  EXPECT_EQ(driver.ReadUntilEnd(), "half of it");
+  EXPECT_EQ(CodeOf(driver.end_status()), Code::kBackend);
 }
 
 TEST_P(Tls, EndsAtTheDeadlineDuringTheHandshake) {

@@ -71,6 +71,7 @@ class StreamDriver {
   absl::Status Write(std::string bytes) {
     (void)loop_.RunAndWait([&] {
       unsent_ = std::move(bytes);
+      sent_ = 0;
       BeginWriting();
       WriteMore();
     });
@@ -149,17 +150,17 @@ class StreamDriver {
   }
 
   void WriteMore() {
-    while (!unsent_.empty()) {
-      const base::IoResult result = stream_->Write(reinterpret_cast<const uint8_t*>(unsent_.data()), unsent_.size());
+    while (sent_ < unsent_.size()) {
+      const base::IoResult result =
+          stream_->Write(reinterpret_cast<const uint8_t*>(unsent_.data()) + sent_, unsent_.size() - sent_);
       if (result.state == base::IoResult::State::kWouldBlock) {
-        // From another address next time, as a queue that has grown would.
-        std::string moved(unsent_.data(), unsent_.size());
-        unsent_.swap(moved);
         stream_->WaitWritable([this] { WriteMore(); });
         return;
       }
       if (result.state != base::IoResult::State::kDone) return Written(result.status);
-      unsent_.erase(0, result.bytes);
+      sent_ += result.bytes;
+      // From another address next time, as a queue that has grown would.
+      if (sent_ > unsent_.size() / 2) unsent_ = unsent_.substr(sent_), sent_ = 0;
     }
     Written(absl::OkStatus());
   }
@@ -183,6 +184,7 @@ class StreamDriver {
   base::EventLoop& loop_;
   std::unique_ptr<base::DuplexStream> stream_;
   std::string unsent_;
+  size_t sent_ = 0;
 
   base::Mutex mutex_;
   base::CondVar changed_;
