@@ -119,7 +119,8 @@ absl::Status EventLoop::Impl::Start(const std::shared_ptr<Impl>& self) {
   if (!self->context.has_value()) self->context.emplace(1);
   // Makes Asio's epoll set now, where its failure can be reported.
   asio::steady_timer(*self->context);
-  self->work.emplace(self->context->get_executor());
+  // Once: the end of a guard without another one stops the context for good.
+  if (!self->work.has_value()) self->work.emplace(self->context->get_executor());
   if (self->retirement == nullptr) self->retirement = std::make_unique<RetiredThread>();
   auto argument = std::make_unique<std::shared_ptr<Impl>>(self);
 
@@ -133,7 +134,7 @@ absl::Status EventLoop::Impl::Start(const std::shared_ptr<Impl>& self) {
     const Code code = error == EAGAIN || error == ENOMEM ? Code::kNoMemory : Code::kInternal;
     return Error(code, "cannot start the event loop's thread (errno " + std::to_string(error) + ")");
   }
-  argument.release();  // the thread's now
+  static_cast<void>(argument.release());  // the thread's now
   self->started = true;
   return absl::OkStatus();
 }
@@ -275,7 +276,7 @@ std::unique_ptr<EventLoop::Timer> EventLoop::NewTimer() {
 }
 
 void JoinRetiredThreads() {
-  // Two loop threads could wait for each other here; some other thread will come by.
+  // A loop's thread can be among them itself; some other thread will come by.
   if (current_loop == nullptr) JoinRetired(/*wait=*/true);
 }
 

@@ -12,11 +12,23 @@ namespace {
 
 constexpr size_t kMaxLogBytes = 4096;
 
+// "1.41" or a newer version of the engine API.
+bool IsKnownApiVersion(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::optional<int64_t> major = base::ParseDecimal(text.substr(0, dot), 1, 9999);
+  const std::optional<int64_t> minor = base::ParseDecimal(text.substr(dot + 1), 0, 9999);
+  return major.has_value() && minor.has_value() && (*major > 1 || *minor >= 41);
+}
+
 // Checks what can be told of a value by itself; how it goes with the environment is known when the backend is made.
 void SetText(osbx_config* config, const char* name, const char* value, std::optional<std::string>& field) {
   GuardSetter(config, [&](osbx_config& builder) {
     if (value == nullptr) return builder.Fail(NullArgument(name));
     const std::string_view text = value;
+    if (&field == &builder.docker.api_version && !IsKnownApiVersion(text)) {
+      return builder.Fail(base::Error(base::Code::kInvalid, std::string(name) + ": must be 1.41 or newer"));
+    }
     if (text.empty() || !base::IsValidUtf8(text) || base::HasControlCharacter(text)) {
       return builder.Fail(base::Error(base::Code::kInvalid,
                                       std::string(name) + ": must be UTF-8 without control characters, and not empty"));

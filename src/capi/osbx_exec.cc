@@ -120,6 +120,7 @@ osbx_status osbx_exec(osbx_sandbox* sandbox, const osbx_command* command, osbx_c
     OSBX_ASSIGN_OR_RETURN(const std::shared_ptr<osbx::core::Job> job,
                           in_use->guest().StartExec(command->command, context));
     result->result = osbx::core::RunToEnd(*job, command->command);
+    OSBX_RETURN_IF_ERROR(result->result.end.not_started);
     return result;
   });
 }

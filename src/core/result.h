@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "base/byte_buffer.h"
 
 namespace osbx::core {
@@ -25,8 +26,10 @@ enum class EndReason : uint32_t {
 // The end itself, as who drives the command knows it.
 struct JobEnd {
   EndReason reason = EndReason::kOutcomeUnknown;
-  int32_t exit_code = -1;  // -1 unless exited, or signalled (128 + n)
-  int32_t signal = 0;      // n when signalled, else 0
+  int32_t exit_code = -1;      // -1 unless exited, or signalled (128 + n)
+  int32_t signal = 0;          // n when signalled, else 0
+  absl::Status not_started{};  // not ok: nothing ran, for this reason, and the rest means nothing
+  bool unstartable = false;  // the exit code is the engine's word that the program cannot be started, not the program's
 };
 
 // The end with the output that was collected.

@@ -12,12 +12,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime(10000);      // one question to the engine
-constexpr milliseconds kKillTime(5000);       // all attempts to end a tree
-constexpr milliseconds kOutputGrace(2000);    // for output that is still under way after the tree has ended
-constexpr milliseconds kExitGrace(300);       // the same after the sandbox has ended
-constexpr milliseconds kDeathGrace(3000);     // for the sandbox's end, once its runtime has said that it lost it
-constexpr milliseconds kSigkillGrace(150);    // for the sandbox's end, when a command was killed by who knows whom
+constexpr milliseconds kCallTime(10000);    // one question to the engine
+constexpr milliseconds kKillTime(10000);    // all attempts to end a tree, in a fork bomb on a busy host
+constexpr milliseconds kOutputGrace(2000);  // for output that is still under way after the tree has ended
+constexpr milliseconds kExitGrace(300);     // the same after the sandbox has ended
+constexpr milliseconds kDeathGrace(3000);   // for the sandbox's end, once its runtime has said that it lost it
+constexpr milliseconds kSigkillGrace(1000);  // for the sandbox's end, when a command was killed by who knows whom
+constexpr milliseconds kUnexplainedGrace(150);  // the same, when the engine may have lost its stream
 
 int64_t UnixNanosecondsNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -61,10 +62,11 @@ void ExecSession::OnInspected(const absl::StatusOr<engine::ExecState>& state) {
   if (finished_ || stopping_.has_value()) return;
   if (!state.ok()) {
     if (base::CodeOf(state.status()) == base::Code::kNotFound) {
-      return AskWhetherOutOfMemory({core::EndReason::kSandboxGone, -1, 0});
+      // Forgotten with its sandbox, or (by an engine that was started anew) without it.
+      return AskWhetherOutOfMemory({core::EndReason::kOutcomeUnknown, -1, 0});
     }
     engine_->Log(base::LogLevel::kWarning, "a command's end is unknown: " + std::string(state.status().message()));
-    return FinishWith(core::EndReason::kOutcomeUnknown);
+    return Kill(core::EndReason::kOutcomeUnknown);  // it may run on, with nobody to read it
   }
   if (!state->running && state->exit_code.has_value()) return ConcludeExit(*state->exit_code);
   if (events_ == nullptr) return AwaitExecDie();
@@ -89,7 +91,7 @@ void ExecSession::AwaitExecDie() {
       [weak](absl::Status) {
         auto self = weak.lock();
         if (self != nullptr && !self->finished_ && !self->stopping_.has_value()) {
-          self->FinishWith(core::EndReason::kOutcomeUnknown);
+          self->Kill(core::EndReason::kOutcomeUnknown);
         }
       });
 }
@@ -98,16 +100,24 @@ void ExecSession::ConcludeExit(int64_t exit_code) {
   auto deliver = [this](uint32_t stream, std::string_view bytes) { Deliver(stream, bytes); };
   if (std::optional<int32_t> code = start_failure_.Conclude(exit_code, deliver)) {
     engine_->Log(base::LogLevel::kInfo, "a command could not be started: " + start_failure_.text());
-    return Finish({core::EndReason::kExited, *code, 0});
+    core::JobEnd end = {core::EndReason::kExited, *code, 0, {}, true};
+    if (start_failure_.not_running()) end.not_started = base::Error(base::Code::kNotRunning, "the sandbox is not running");
+    if (start_failure_.at_capacity()) {
+      end.not_started =
+          base::Error(base::Code::kAtCapacity, "the command could not be started: the sandbox is at its process limit");
+    }
+    return Finish(end);
   }
   const core::JobEnd end = EndFromExitCode(exit_code);
   // gVisor's own words when the sandbox died under a command: the container's end follows.
   const bool lost = error_tail_.find("containerManager.WaitPID") != std::string::npos;
   const bool killed = end.reason == core::EndReason::kSignalled && end.signal == 9;
-  if (!killed && !(lost && exit_code == 128)) return Finish(end);
+  // Docker's own word, without a text, when it lost the stream: a sandbox that ended does that too.
+  const bool unexplained = exit_code == 126;
+  if (!killed && !unexplained && !(lost && exit_code == 128)) return Finish(end);
   // Killed by a signal that is not ours: by the kernel for want of memory, with the whole sandbox, or by the guest.
   std::weak_ptr<ExecSession> weak = weak_from_this();
-  grace_->ExpireAt(base::Clock::now() + (lost ? kDeathGrace : kSigkillGrace), [weak, end] {
+  grace_->ExpireAt(base::Clock::now() + (lost ? kDeathGrace : killed ? kSigkillGrace : kUnexplainedGrace), [weak, end] {
     auto self = weak.lock();
     if (self != nullptr && !self->finished_) self->AskWhetherOutOfMemory(end);
   });
@@ -147,6 +157,7 @@ void ExecSession::AskWhetherOutOfMemory(core::JobEnd otherwise) {
           const bool gone = !details.ok() || details->status != "running";
           if (gone) end = {core::EndReason::kSandboxGone, -1, 0};
           if (gone && details.ok() && details->oom_killed) end.reason = core::EndReason::kOutOfMemory;
+          if (end.reason == core::EndReason::kOutcomeUnknown) return session->Kill(end.reason);
           session->Finish(end);
         });
   };
@@ -176,11 +187,19 @@ void ExecSession::Kill(core::EndReason why) {
     return FinishStopped();
   }
   std::weak_ptr<ExecSession> weak = weak_from_this();
-  kill_ = TreeKill::Start(engine_->client, {target_.container, target_.user, marker_, started_},
+  kill_ = TreeKill::Start(engine_->client, {target_.container, target_.user, marker_, started_, target_.leftover},
                           base::Clock::now() + kKillTime, [weak](absl::Status status) {
                             if (auto self = weak.lock()) self->OnKilled(status);
                           });
-  if (!output_ended_) PumpOutput();  // a reader that was waited for is waited for no more
+  if (output_ended_) return;
+  // An engine that cannot get rid of a command's output does not notice ends either, that of the kill included.
+  grace_->ExpireAt(base::Clock::now() + kOutputGrace, [weak] {
+    auto self = weak.lock();
+    if (self == nullptr || self->finished_ || self->killed_ || self->output_ended_) return;
+    self->output_ended_ = true;
+    self->stream_->Close();
+  });
+  PumpOutput();  // a reader that was waited for is waited for no more
 }
 
 void ExecSession::OnKilled(const absl::Status& status) {
@@ -201,19 +220,17 @@ void ExecSession::OnKilled(const absl::Status& status) {
   if (code == base::Code::kUnreachable) return FinishStopped();
   // A process table so full that nothing gets in (runc): the sandbox itself is ended rather than left to run on.
   std::weak_ptr<ExecSession> weak = weak_from_this();
-  call_ = engine_->client->Start<engine::Nothing>(
-      engine::KillContainer(target_.container, "SIGKILL"), base::Clock::now() + kKillTime,
-      [weak](absl::StatusOr<engine::Nothing> killed) {
-        auto self = weak.lock();
-        if (self == nullptr || self->finished_) return;
-        self->kill_confirmed_ = killed.ok();
-        self->FinishStopped();
-      });
+  call_ = engine_->client->Start<engine::Nothing>(engine::KillContainer(target_.container, "SIGKILL"),
+                                                  base::Clock::now() + kKillTime,
+                                                  [weak](absl::StatusOr<engine::Nothing> killed) {
+                                                    auto self = weak.lock();
+                                                    if (self == nullptr || self->finished_) return;
+                                                    self->kill_confirmed_ = killed.ok();
+                                                    self->FinishStopped();
+                                                  });
 }
 
-void ExecSession::FinishStopped() {
-  FinishWith(kill_confirmed_ ? *stopping_ : core::EndReason::kOutcomeUnknown);
-}
+void ExecSession::FinishStopped() { FinishWith(kill_confirmed_ ? *stopping_ : core::EndReason::kOutcomeUnknown); }
 
 void ExecSession::FinishWith(core::EndReason reason) { Finish({reason, -1, 0}); }
 

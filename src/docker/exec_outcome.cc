@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 namespace osbx::docker {
 namespace {
 
 // How the sentence begins: Docker on stdout, Podman on stderr.
-constexpr std::array<std::string_view, 3> kSentences = {
+constexpr std::array<std::string_view, 4> kSentences = {
     "OCI runtime exec failed: ",
+    "cannot exec in a ",
     "Error: OCI runtime ",
     "Error: runc: ",
 };
@@ -21,19 +23,20 @@ bool MayBeSentence(std::string_view text) {
 }
 
 bool IsSentence(std::string_view text) {
-  return std::any_of(kSentences.begin(), kSentences.end(), [text](std::string_view sentence) {
-    return text.substr(0, sentence.size()) == sentence;
-  });
+  return std::any_of(kSentences.begin(), kSentences.end(),
+                     [text](std::string_view sentence) { return text.substr(0, sentence.size()) == sentence; });
 }
 
 // The reason stands behind the last quoted name, which is the guest's.
-bool SaysNotFound(std::string_view text) {
+bool ReasonHas(std::string_view text, std::initializer_list<std::string_view> signs) {
   const size_t quote = text.rfind('"');
   const std::string_view reason = quote == std::string_view::npos ? text : text.substr(quote);
-  for (std::string_view sign : {"no such file or directory", "executable file not found", "not found in $PATH"}) {
-    if (reason.find(sign) != std::string_view::npos) return true;
-  }
-  return false;
+  return std::any_of(signs.begin(), signs.end(),
+                     [reason](std::string_view sign) { return reason.find(sign) != std::string_view::npos; });
+}
+
+bool SaysNotFound(std::string_view text) {
+  return ReasonHas(text, {"no such file or directory", "executable file not found", "not found in $PATH"});
 }
 
 }  // namespace
@@ -60,6 +63,15 @@ std::optional<int32_t> StartFailureFilter::Conclude(int64_t exit_code, const Sin
   sink(stream_, held_);
   held_.clear();
   return std::nullopt;
+}
+
+// EAGAIN, in gVisor's words and in those of Linux.
+bool StartFailureFilter::at_capacity() const {
+  return ReasonHas(held_, {"try again", "resource temporarily unavailable"});
+}
+
+bool StartFailureFilter::not_running() const {
+  return ReasonHas(held_, {"cannot exec in a stopped ", "cannot exec in a deleted "});
 }
 
 core::JobEnd EndFromExitCode(int64_t exit_code) {

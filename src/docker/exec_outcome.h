@@ -25,6 +25,12 @@ class StartFailureFilter {
   // dropped. Else passes on what was held back.
   std::optional<int32_t> Conclude(int64_t exit_code, const Sink& sink);
 
+  // After Conclude() gave a code: whether the reason was that the sandbox is at its process limit.
+  bool at_capacity() const;
+
+  // The same: that the sandbox has ended, though the engine did not know it yet.
+  bool not_running() const;
+
   // The runtime's text, after Conclude() gave a code.
   const std::string& text() const { return held_; }
 

@@ -58,7 +58,11 @@ absl::Status ExecSession::Launch(const core::Command& command, const base::Conte
   config.user = target_.user;
   config.working_dir = command.directory.empty() ? "/workspace" : command.directory;
   config.attach_stdin = command.has_stdin();
-  OSBX_ASSIGN_OR_RETURN(exec_, client.Run(engine::CreateExec(target_.container, config), launch));
+  absl::StatusOr<std::string> exec = client.Run(engine::CreateExec(target_.container, config), launch);
+  if (!exec.ok() && base::CodeOf(exec.status()) == base::Code::kConflict) {
+    return base::Error(base::Code::kNotRunning, "the sandbox is not running", base::HttpStatusOf(exec.status()));
+  }
+  OSBX_ASSIGN_OR_RETURN(exec_, std::move(exec));
   OSBX_RETURN_IF_ERROR(watch_->AwaitOpen(launch));
 
   started_ = base::Clock::now();

@@ -21,7 +21,8 @@ namespace osbx::docker {
 // Which sandbox, and as whom.
 struct ExecTarget {
   std::string container;
-  std::string user;  // uid:gid
+  std::string user;      // uid:gid
+  std::string leftover = {};  // a file that the command cannot remove when it is killed: removed with its tree
 };
 
 // Everything below the first line of StartExec happens on the event loop.

@@ -1,5 +1,7 @@
 #include "docker/exit_watch.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "base/await.h"
@@ -8,10 +10,14 @@
 namespace osbx::docker {
 
 ExitWatch::ExitWatch(std::shared_ptr<engine::Client> client, std::string container)
-    : client_(std::move(client)), container_(std::move(container)) {}
+    : client_(std::move(client)), container_(std::move(container)), creator_(getpid()) {}
 
 ExitWatch::~ExitWatch() {
   if (call_ == nullptr) return;
+  if (creator_ != getpid()) {
+    (void)call_.release();  // of the process that forked this one
+    return;
+  }
   // The call belongs to the loop. If the loop is gone the call has gone with it.
   std::shared_ptr<transport::PendingCall> call = std::move(call_);
   std::shared_ptr<base::EventLoop> loop = client_->loop();
@@ -93,7 +99,7 @@ absl::StatusOr<std::shared_ptr<ExitWatch>> ExitWatches::Acquire(const std::share
     base::MutexLock lock(mutex_);
     std::weak_ptr<ExitWatch>& slot = watches_[container];
     watch = slot.lock();
-    if (watch != nullptr) {
+    if (watch != nullptr && watch->creator_ == getpid()) {
       base::MutexLock state(watch->mutex_);
       // One that has fired or failed says nothing about the container's next life.
       if (watch->phase_ == ExitWatch::Phase::kOpening || watch->phase_ == ExitWatch::Phase::kOpen) return watch;

@@ -2,6 +2,8 @@
 #ifndef OSBX_DOCKER_EXIT_WATCH_H_
 #define OSBX_DOCKER_EXIT_WATCH_H_
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +39,7 @@ class ExitWatch : public std::enable_shared_from_this<ExitWatch> {
 
   const std::shared_ptr<engine::Client> client_;
   const std::string container_;
+  const pid_t creator_;
   std::unique_ptr<transport::PendingCall> call_;           // loop thread only
   std::map<uint64_t, std::function<void()>> listeners_;    // loop thread only
   uint64_t next_id_ = 1;                                   // loop thread only

@@ -18,14 +18,20 @@ while :; do
 done
 )sh";
 
-// Two stops before each kill: a stopped process cannot fork into the room that a killed one leaves. A main process that
-// cleared its environment has lost its marker; it is known as started by an exec (parent 0) at the command's age, which is
-// compared in ticks against the guest's own clock. Its children are found by their parent links and sessions.
+// A stop before each kill: a stopped process cannot fork into the room that a killed one leaves. What was forked since the
+// look at /proc still can: where processes come and go fast (a fork bomb), or a tree outlives two kills, everything is
+// stopped (a signal to -1 spares its sender and init) until the tree has ended, and the others go on then.
+// A main process that cleared its environment has lost its marker; it is known as started by an exec (parent 0) at the
+// command's age, which is compared in ticks against the guest's own clock. Its children are found by their parent links
+// and sessions.
 const char kKillTreeScript[] = R"sh(
 exec 2>/dev/null
-marker=$1 age=$2 first=1
+marker=$1 age=$2 leftover=$3 round=0 gone=0
+set -- /proc/[0-9]*
+for directory; do [ -d "$directory" ] || gone=$((gone + 1)); done
+[ $gone -lt 3 ] || kill -STOP -1
 while :; do
-  rows= tree=' ' sessions=' ' strays=
+  round=$((round + 1)) rows= tree=' ' sessions=' ' strays=
   read -r uptime rest </proc/uptime
   fraction=${uptime#*.} now=$((${uptime%.*} * 100 + 1${fraction%"${fraction#??}"} - 100))
   for directory in /proc/[0-9]*; do
@@ -46,7 +52,7 @@ while :; do
       esac
     esac
   done
-  if [ $first = 1 ]; then
+  if [ $round = 1 ]; then
     nearest=100 stray=
     case $tree in *[0-9]*) nearest=0 ;; esac
     for row in $strays; do
@@ -55,7 +61,6 @@ while :; do
       [ $distance -lt $nearest ] && nearest=$distance stray=$row
     done
     [ -z "$stray" ] || { session=${stray#*:}; tree="$tree${stray%%:*} " sessions="$sessions${session%%:*} "; }
-    first=0
   fi
   grown=1
   while [ $grown = 1 ]; do
@@ -73,7 +78,10 @@ while :; do
   [ "$tree" = ' ' ] && break
   kill -STOP $tree
   kill -KILL $tree
+  [ $round -lt 2 ] || kill -STOP -1
 done
+[ $gone -lt 3 ] && [ $round -lt 3 ] || kill -CONT -1
+[ -z "$leftover" ] || [ ! -f "$leftover" ] || { true >"$leftover"; rm -f "$leftover"; }
 echo 'osbx: tree ended'
 )sh";
 

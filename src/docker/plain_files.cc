@@ -62,6 +62,7 @@ Code CodeFromErrorText(const std::string& text) {
 }
 
 absl::Status FailureOf(const core::JobEnd& end, const std::string& error_text, const std::string& path) {
+  OSBX_RETURN_IF_ERROR(end.not_started);
   switch (end.reason) {
     case core::EndReason::kExited:
       switch (end.exit_code) {
@@ -75,7 +76,7 @@ absl::Status FailureOf(const core::JobEnd& end, const std::string& error_text, c
           return base::Error(Code::kBackend, path + " did not arrive whole; the old file is untouched");
         case 126:
         case 127:
-          if (error_text.empty()) {
+          if (end.unstartable) {
             return base::Error(Code::kUnsupported, "the image has no usable /bin/sh");
           }
           break;
@@ -188,8 +189,10 @@ absl::Status PlainGuest::PutFile(const std::string& path, uint32_t mode, std::op
   command.stdin_reader = source;  // tells that there is a standard input; it is fed below
   // The caller's context is not the running script's: giving up means an end of its input first.
   auto job_bound = std::make_shared<base::CancelToken>();
+  ExecTarget target = target_;
+  target.leftover = path.substr(0, path.rfind('/') + 1) + ".osbx-put-" + token;
   OSBX_ASSIGN_OR_RETURN(std::shared_ptr<core::Job> job,
-                        ExecSession::StartExec(engine_, target_, command, context, base::Context(job_bound)));
+                        ExecSession::StartExec(engine_, target, command, context, base::Context(job_bound)));
   return Upload(*job, *job_bound, source, token, size).Run(path, context);
 }
 

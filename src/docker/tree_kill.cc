@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "docker/guest_scripts.h"
+#include "engine/container_calls.h"
 #include "engine/exec_calls.h"
 
 namespace osbx::docker {
@@ -33,7 +34,7 @@ std::shared_ptr<TreeKill> TreeKill::Start(std::shared_ptr<engine::Client> client
 void TreeKill::Attempt() {
   engine::ExecConfig config;
   config.argv = {"/bin/sh", "-c", kKillTreeScript, "sh", target_.marker,
-                 std::to_string(TicksSince(target_.started))};
+                 std::to_string(TicksSince(target_.started)), target_.leftover};
   config.user = target_.user;
   config.working_dir = "/";
   std::weak_ptr<TreeKill> weak = weak_from_this();
@@ -59,10 +60,22 @@ void TreeKill::OnAnswer(absl::StatusOr<std::string> output) {
     case base::Code::kNotFound:
       return Finish(output.status());
     case base::Code::kConflict:
+      if (output.status().message().find("paused") != std::string_view::npos) return Unpause();
       return Finish(base::Error(base::Code::kNotRunning, std::string(output.status().message())));
     default:
       return RetryAfter(output.status());
   }
+}
+
+// A frozen tree would run on when somebody thaws the sandbox, as create does.
+void TreeKill::Unpause() {
+  std::weak_ptr<TreeKill> weak = weak_from_this();
+  call_ = client_->Start<engine::Nothing>(
+      engine::UnpauseContainer(target_.container), deadline_, [weak](absl::StatusOr<engine::Nothing> done) {
+        auto self = weak.lock();
+        if (self == nullptr) return;
+        self->RetryAfter(done.ok() ? base::Error(base::Code::kBackend, "the sandbox is paused") : done.status());
+      });
 }
 
 // A full process table, or an engine that stumbles: the tree must go, so this insists, with a growing pause.

@@ -18,6 +18,7 @@ class TreeKill : public std::enable_shared_from_this<TreeKill> {
     std::string user;          // uid:gid
     std::string marker;        // "OSBX_EXEC=..."
     base::TimePoint started;
+    std::string leftover;      // a file that goes with the tree; "" for none
   };
 
   // Tries until the script has seen that none is left, or `deadline`. `done` gets OK in the first case; kNotFound or
@@ -30,6 +31,7 @@ class TreeKill : public std::enable_shared_from_this<TreeKill> {
            std::function<void(absl::Status)> done);
   void Attempt();
   void OnAnswer(absl::StatusOr<std::string> output);
+  void Unpause();
   void RetryAfter(absl::Status failure);
   void Finish(absl::Status status);
 

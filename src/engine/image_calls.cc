@@ -3,6 +3,7 @@
 #include <deque>
 #include <utility>
 
+#include "base/await.h"
 #include "base/mutex.h"
 #include "base/text.h"
 #include "engine/engine_error.h"
@@ -35,25 +36,22 @@ class Pull {
   // --- the waiting thread ---
   absl::Status Wait(const base::Context& context, const PullProgressFunction& progress) {
     while (true) {
+      const absl::Status awaited =
+          base::Await(mutex_, changed_, context,
+                      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ || !progress_.empty(); });
+      if (!awaited.ok()) return base::Annotate(awaited, kPull);
       std::deque<PullProgress> news;
-      bool done = false;
       {
         base::MutexLock lock(mutex_);
-        while (!done_ && progress_.empty()) {
-          const absl::Status given_up = context.Check();
-          if (!given_up.ok()) return base::Annotate(given_up, kPull);
-          changed_.WaitUntil(mutex_, context.deadline());
-        }
         if (progress_.empty()) return result_;
         news.swap(progress_);
-        done = done_;
       }
       for (const PullProgress& item : news) {
         if (!progress(item)) return base::Error(Code::kCallback, "pull: ended by the progress callback");
       }
-      if (done) continue;
-      const absl::Status given_up = context.Check();
-      if (!given_up.ok()) return base::Annotate(given_up, kPull);
+      // Await() takes what is there even when the context has given up, and a busy pull always has something.
+      const absl::Status allowed = context.Check();
+      if (!allowed.ok() && !done()) return base::Annotate(allowed, kPull);
     }
   }
   void WantProgress() {
@@ -61,13 +59,12 @@ class Pull {
     report_progress_ = true;
   }
 
-  // --- any thread ---
-  void Wake() {
+ private:
+  bool done() {
     base::MutexLock lock(mutex_);
-    changed_.NotifyAll();
+    return done_;
   }
 
- private:
   bool OnObject(base::JsonValue object) {
     const std::string error = object["error"].StringOr("");
     const std::string detail = object["errorDetail"]["message"].StringOr("");
@@ -168,7 +165,6 @@ absl::Status PullImage(Client& client, const std::string& name, const std::strin
 
   const auto pull = std::make_shared<Pull>();
   if (progress) pull->WantProgress();
-  base::ScopedWakeup wakeup(context, [pull] { pull->Wake(); });
   const std::shared_ptr<base::EventLoop> loop = client.loop();
   OSBX_RETURN_IF_ERROR(loop->RunAndWait([&] { pull->Begin(client.connection(), request, pull); }));
   absl::Status result = pull->Wait(context, progress);

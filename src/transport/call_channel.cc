@@ -90,10 +90,15 @@ absl::StatusOr<ChannelPool::Lease> ChannelPool::Take() {
       return Lease(*this, std::move(channel));
     }
   }
+  OSBX_ASSIGN_OR_RETURN(std::unique_ptr<CallChannel> channel, NewChannel());
+  return Lease(*this, std::move(channel));
+}
+
+absl::StatusOr<std::unique_ptr<CallChannel>> ChannelPool::NewChannel() {
   OSBX_ASSIGN_OR_RETURN(std::unique_ptr<CurlMulti> multi, CurlMulti::Create(library_));
   // One that is kept, and one of a call that connects afresh beside it.
   curl_multi_setopt(multi->get(), CURLMOPT_MAXCONNECTS, 2L);
-  return Lease(*this, std::make_unique<CallChannel>(std::move(multi)));
+  return std::make_unique<CallChannel>(std::move(multi));
 }
 
 void ChannelPool::GiveBack(std::unique_ptr<CallChannel> channel) {

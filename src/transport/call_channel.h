@@ -65,8 +65,6 @@ class ChannelPool {
     }
     CallChannel& operator*() const { return *channel_; }
     CallChannel* operator->() const { return channel_.get(); }
-    // The channel is the caller's from now on.
-    std::unique_ptr<CallChannel> Keep() { return std::move(channel_); }
 
    private:
     ChannelPool* pool_;
@@ -74,6 +72,8 @@ class ChannelPool {
   };
 
   absl::StatusOr<Lease> Take();
+  // One outside the pool, for a stream that stays in it.
+  absl::StatusOr<std::unique_ptr<CallChannel>> NewChannel();
 
  private:
   struct Idle;

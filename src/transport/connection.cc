@@ -1,5 +1,8 @@
 #include "transport/connection.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <utility>
 
 #include "transport/blocking_call.h"
@@ -27,13 +30,19 @@ class FailedCall final : public PendingCall {
 class EngineConnection final : public Connection {
  public:
   EngineConnection(Endpoint endpoint, std::shared_ptr<base::EventLoop> loop)
-      : endpoint_(std::move(endpoint)), loop_(std::move(loop)), library_(CurlLibrary::Acquire()) {
+      : endpoint_(std::move(endpoint)),
+        library_(CurlLibrary::Acquire()),
+        on_loop_(new OnLoop{getpid(), std::move(loop), nullptr}) {
     if (library_.ok()) pool_ = std::make_unique<ChannelPool>(*library_);
   }
 
   ~EngineConnection() override {
-    LeaveParentsCalls();
-    if (loop_calls_ != nullptr) (void)loop_->RunAndWait([this] { loop_calls_.reset(); });
+    std::unique_ptr<OnLoop> last(on_loop_.load(std::memory_order_acquire));
+    if (last->process != getpid()) {
+      (void)last.release();  // the parent's: not a byte of it is touched here
+    } else if (last->calls != nullptr) {
+      (void)last->loop->RunAndWait([&last] { last->calls.reset(); });
+    }
   }
 
   absl::StatusOr<Response> Call(const Request& request, const base::Context& context) override {
@@ -47,35 +56,45 @@ class EngineConnection final : public Connection {
   }
 
   std::unique_ptr<PendingCall> Start(const Request& request, base::TimePoint deadline, CallHandlers handlers) override {
-    if (absl::Status status = PrepareLoopCalls(); !status.ok()) {
-      return std::make_unique<FailedCall>(*loop_, std::move(status), std::move(handlers));
+    OnLoop& here = Here();
+    if (absl::Status status = PrepareCalls(here); !status.ok()) {
+      return std::make_unique<FailedCall>(*here.loop, std::move(status), std::move(handlers));
     }
-    return loop_calls_->Start(request, deadline, std::move(handlers));
+    return here.calls->Start(request, deadline, std::move(handlers));
   }
 
-  const std::shared_ptr<base::EventLoop>& loop() const override { return loop_; }
+  const std::shared_ptr<base::EventLoop>& loop() const override { return Here().loop; }
   const Endpoint& endpoint() const override { return endpoint_; }
 
  private:
-  // In a forked child, the calls on the loop are the parent's.
-  void LeaveParentsCalls() {
-    if (loop_calls_ == nullptr || loop_calls_->BelongsToThisProcess()) return;
-    (void)new std::shared_ptr<LoopCalls>(std::move(loop_calls_));
+  // The loop and the calls on it, of one process. A forked child, where the parent's thread does not exist, gets its
+  // own and leaves the parent's as they are.
+  struct OnLoop {
+    const pid_t process;
+    const std::shared_ptr<base::EventLoop> loop;
+    std::shared_ptr<LoopCalls> calls;  // the loop thread's
+  };
+
+  // Without a mutex, because a child forked while another thread held it could never take it.
+  OnLoop& Here() const {
+    OnLoop* known = on_loop_.load(std::memory_order_acquire);
+    if (known->process == getpid()) return *known;
+    auto fresh = std::unique_ptr<OnLoop>(new OnLoop{getpid(), base::EventLoop::Create(), nullptr});
+    if (!on_loop_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) return *known;
+    return *fresh.release();
   }
 
-  absl::Status PrepareLoopCalls() {
+  absl::Status PrepareCalls(OnLoop& here) {
     OSBX_RETURN_IF_ERROR(library_.status());
-    LeaveParentsCalls();
-    if (loop_calls_ != nullptr) return absl::OkStatus();
-    OSBX_ASSIGN_OR_RETURN(loop_calls_, LoopCalls::Create(*library_, endpoint_, loop_));
+    if (here.calls != nullptr) return absl::OkStatus();
+    OSBX_ASSIGN_OR_RETURN(here.calls, LoopCalls::Create(*library_, endpoint_, here.loop));
     return absl::OkStatus();
   }
 
   const Endpoint endpoint_;
-  const std::shared_ptr<base::EventLoop> loop_;
   const absl::StatusOr<std::shared_ptr<CurlLibrary>> library_;
   std::unique_ptr<ChannelPool> pool_;
-  std::shared_ptr<LoopCalls> loop_calls_;  // the loop thread's
+  mutable std::atomic<OnLoop*> on_loop_;
 };
 
 }  // namespace

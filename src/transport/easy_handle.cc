@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "transport/curl_error.h"
@@ -16,11 +16,6 @@ using base::Error;
 
 constexpr long kConnectTimeoutMs = 30'000;
 constexpr long kBufferSize = 64L * 1024;
-
-// libcurl's own socket() call does not set FD_CLOEXEC.
-curl_socket_t OpenSocket(void*, curlsocktype, curl_sockaddr* address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
-}
 
 // A child that the host forked may hold a copy of the socket; the engine must see the end all the same.
 int ShutdownAndCloseSocket(void*, curl_socket_t fd) {
@@ -86,6 +81,13 @@ absl::Status EasyHandle::SetUp(Use use) {
   return absl::OkStatus();
 }
 
+// libcurl's own socket() call does not set FD_CLOEXEC, and its failure leaves no errno.
+curl_socket_t EasyHandle::OpenSocket(void* self, curlsocktype, curl_sockaddr* address) {
+  const int fd = socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+  if (fd < 0) static_cast<EasyHandle*>(self)->socket_error_ = errno;
+  return fd;
+}
+
 void EasyHandle::SetConnectionOptions(Use use) {
   const bool tls = endpoint_.kind == Endpoint::Kind::kTls;
   const bool unix_socket = endpoint_.kind == Endpoint::Kind::kUnix;
@@ -102,7 +104,8 @@ void EasyHandle::SetConnectionOptions(Use use) {
   Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
   Set(CURLOPT_TCP_NODELAY, 1L);
   Set(CURLOPT_TCP_KEEPALIVE, 1L);
-  Set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
+  Set(CURLOPT_OPENSOCKETFUNCTION, &EasyHandle::OpenSocket);
+  Set(CURLOPT_OPENSOCKETDATA, this);
   Set(CURLOPT_CLOSESOCKETFUNCTION, use == Use::kConnectOnly ? &CloseSocket : &ShutdownAndCloseSocket);
   if (use != Use::kKeptConnection) Set(CURLOPT_FRESH_CONNECT, 1L);
   // With this option a handle that only connects would lose its connection at once.
@@ -170,6 +173,7 @@ absl::StatusOr<Response> EasyHandle::Finish(CURLcode code) {
 absl::Status EasyHandle::ErrorOf(CURLcode code) const {
   long os_error = 0;
   curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_error);
+  if (os_error == 0) os_error = socket_error_;
   return ErrorOfTransfer(endpoint_, code, static_cast<int>(os_error), ReasonOf(code), collector_.received());
 }
 

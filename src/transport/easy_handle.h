@@ -47,6 +47,7 @@ class EasyHandle {
 
  private:
   EasyHandle(std::shared_ptr<CurlLibrary> library, const Endpoint& endpoint, const Request& request, CURL* easy);
+  static curl_socket_t OpenSocket(void* self, curlsocktype purpose, curl_sockaddr* address);
   absl::Status SetUp(Use use);
   void SetConnectionOptions(Use use);
   void SetTlsOptions();
@@ -63,6 +64,7 @@ class EasyHandle {
   std::array<char, CURL_ERROR_SIZE> error_text_{};
   ResponseCollector collector_;
   CURLcode setup_error_ = CURLE_OK;
+  int socket_error_ = 0;
 };
 
 }  // namespace osbx::transport

@@ -215,13 +215,13 @@ absl::StatusOr<HijackResult> HijackCall(const std::shared_ptr<CurlLibrary>& libr
                                         const base::Context& context) {
   OSBX_RETURN_IF_ERROR(context.Check());
   OSBX_RETURN_IF_ERROR(CheckRequest(request));
-  OSBX_ASSIGN_OR_RETURN(ChannelPool::Lease lease, pool.Take());
   if (endpoint.kind != Endpoint::Kind::kTls) {
-    const base::ScopedWakeup wakeup(context, [&lease] { lease->WakeUp(); });
-    return HijackPlain(library, *lease, endpoint, request, context);
+    OSBX_ASSIGN_OR_RETURN(const ChannelPool::Lease channel, pool.Take());
+    const base::ScopedWakeup wakeup(context, [&channel] { channel->WakeUp(); });
+    return HijackPlain(library, *channel, endpoint, request, context);
   }
   // The stream keeps its channel, and may be gone before the wakeup is.
-  const std::shared_ptr<CallChannel> channel = lease.Keep();
+  OSBX_ASSIGN_OR_RETURN(const std::shared_ptr<CallChannel> channel, pool.NewChannel());
   const base::ScopedWakeup wakeup(context, [channel] { channel->WakeUp(); });
   return HijackTls(library, channel, endpoint, request, context);
 }

@@ -108,9 +108,20 @@ void LoopCalls::Act(curl_socket_t fd, int events) {
   const std::shared_ptr<LoopCalls> self = shared_from_this();
   int running = 0;
   inside_curl_ = true;
-  curl_multi_socket_action(multi_->get(), fd, events, &running);
+  const CURLMcode code = curl_multi_socket_action(multi_->get(), fd, events, &running);
   inside_curl_ = false;
+  if (code != CURLM_OK) FailAll();
   Settle();
+}
+
+// libcurl cannot go on, for want of memory as a rule. It recovers once it is empty.
+void LoopCalls::FailAll() {
+  std::vector<const Transfer*> failed;
+  for (const auto& entry : transfers_) failed.push_back(entry.first);
+  for (const Transfer* transfer : failed) {
+    const auto found = transfers_.find(transfer);  // its end may have come with that of another
+    if (found != transfers_.end()) Complete(*found->second, Error(Code::kInternal, "libcurl failed"));
+  }
 }
 
 // Handlers may start and end calls while this runs, and may drop the last outside reference to this object; the caller

@@ -44,6 +44,7 @@ class LoopCalls : public std::enable_shared_from_this<LoopCalls> {
   // What must not happen inside libcurl's callbacks: adds calls, ends abandoned ones, delivers results.
   void Settle();
   void Add(Transfer& transfer);
+  void FailAll();
   void Complete(Transfer& transfer, absl::StatusOr<Response> result);
   void Abandon(Transfer& transfer);
   std::unique_ptr<Transfer> Remove(Transfer& transfer);

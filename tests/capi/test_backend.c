@@ -105,7 +105,7 @@ static void test_backend__environment_is_read_and_config_wins(void **state) {
   assert_ok(osbx_backend_new(NULL, &backend, &error), error);
   osbx_backend_free(backend);
 
-  setenv("DOCKER_API_VERSION", "1.40", 1);
+  setenv("DOCKER_API_VERSION", "v1.43", 1);
   assert_fails(osbx_backend_new(NULL, &backend, &error), OSBX_E_INVALID, "", error);
   osbx_config *config = osbx_config_new();
   osbx_config_set_docker_api_version(config, "1.43");

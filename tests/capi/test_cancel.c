@@ -146,8 +146,8 @@ static void test_cancel__one_token_ends_many_calls(void **state) {
     calls[i] = (struct shared_call){backend, cancel, OSBX_OK};
     assert_int_equal(pthread_create(&threads[i], NULL, list_with_shared_token, &calls[i]), 0);
   }
-  assert_true(scripted_daemon_wait_request(daemon, "/_ping"));
-  osbx_backend_free(backend); /* the calls inside go on */
+  assert_true(scripted_daemon_wait_requests(daemon, "/_ping", CALLS)); /* all are inside */
+  osbx_backend_free(backend);                                          /* and go on */
   osbx_cancel_fire(cancel);
   for (int i = 0; i < CALLS; ++i) {
     pthread_join(threads[i], NULL);

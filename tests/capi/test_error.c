@@ -94,7 +94,7 @@ static void test_error__http_status_is_the_daemons(void **state) {
   static const scripted_answer script[] = {
       {"/_ping", SCRIPTED_PING},
       {"/containers/json",
-       "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: 25\r\nConnection: "
+       "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: 27\r\nConnection: "
        "close\r\n\r\n{\"message\":\"bo\\nom \\u2028\"}"},
       {NULL, NULL}};
   scripted_daemon *daemon = scripted_daemon_start(script);

@@ -23,9 +23,12 @@ static int fails_now(void) {
   return 1;
 }
 
-void *malloc(size_t size) { return fails_now() ? NULL : __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { return fails_now() ? NULL : __libc_calloc(count, size); }
-void *realloc(void *block, size_t size) { return fails_now() ? NULL : __libc_realloc(block, size); }
+/* Seen by the libraries, though everything else in a program here is hidden. */
+#define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED void *malloc(size_t size) { return fails_now() ? NULL : __libc_malloc(size); }
+EXPORTED void *calloc(size_t count, size_t size) { return fails_now() ? NULL : __libc_calloc(count, size); }
+EXPORTED void *realloc(void *block, size_t size) { return fails_now() ? NULL : __libc_realloc(block, size); }
 
 /* Runs `scenario` with its first, second, ... allocation failing, until it needs no more. */
 static void with_each_failure(void (*scenario)(void), long at_least) {
@@ -86,7 +89,8 @@ static void build_and_fail_to_create(void) {
   osbx_config_set_log(config, OSBX_LOG_DEBUG, ignore_line, &destroyed, count_destroy);
   osbx_backend *backend = NULL;
   osbx_error *error = NULL;
-  check(osbx_backend_new(config, &backend, &error), error, OSBX_OK);
+  osbx_status status = osbx_backend_new(config, &backend, &error);
+  check(status, error, OSBX_OK);
   osbx_config_free(config);
 
   osbx_spec *spec = osbx_spec_new();
@@ -99,7 +103,8 @@ static void build_and_fail_to_create(void) {
   if (config != NULL && backend != NULL && spec != NULL) {
     osbx_sandbox *sandbox = NULL;
     error = NULL;
-    check(osbx_create(backend, "a sandbox", spec, cancel, &sandbox, &error), error, OSBX_E_UNREACHABLE);
+    status = osbx_create(backend, "a sandbox", spec, cancel, &sandbox, &error);
+    check(status, error, OSBX_E_UNREACHABLE);
     osbx_sandbox_free(sandbox);
   }
   osbx_cancel_free(cancel);
@@ -140,11 +145,12 @@ static void list_from_the_daemon(void) {
   osbx_config_set_docker_host(config, scripted_daemon_uri(daemon_with_answers));
   osbx_backend *backend = NULL;
   osbx_error *error = NULL;
-  check(osbx_backend_new(config, &backend, &error), error, OSBX_OK);
+  osbx_status status = osbx_backend_new(config, &backend, &error);
+  check(status, error, OSBX_OK);
   if (config != NULL && backend != NULL) {
     osbx_list *list = NULL;
     error = NULL;
-    const osbx_status status = osbx_list_sandboxes(backend, 0, NULL, &list, &error);
+    status = osbx_list_sandboxes(backend, 0, NULL, &list, &error);
     check(status, error, OSBX_OK);
     osbx_list_free(list);
   }

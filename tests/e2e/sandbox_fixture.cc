@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
@@ -34,7 +35,7 @@ bool IsLeftOver(const std::string& name) {
 List ListAll() {
   osbx_list* list = nullptr;
   osbx_error* error = nullptr;
-  const Status status = TakeStatus(osbx_list_sandboxes(TestBackend(), 0, nullptr, &list, &error), error);
+  const Status status = TakeStatus(osbx_list_sandboxes(TestBackend(), 0, nullptr, &list, &error), &error);
   EXPECT_TRUE(status.ok()) << status;
   return List(list);
 }
@@ -89,7 +90,8 @@ std::ostream& operator<<(std::ostream& stream, const Result& result) {
                 << result.out.substr(0, kShown) << "\", stderr: \"" << result.err.substr(0, kShown) << '"';
 }
 
-Status TakeStatus(osbx_status code, osbx_error* error) {
+Status TakeStatus(osbx_status code, osbx_error** filled) {
+  osbx_error* const error = *filled;
   Status status;
   status.code = code;
   EXPECT_EQ(error == nullptr, code == OSBX_OK) << osbx_status_name(code);
@@ -121,9 +123,15 @@ bool OnGvisor() { return Runtime().rfind("runsc", 0) == 0; }
 
 osbx_backend* TestBackend() {
   static osbx_backend* const backend = [] {
+    const Owner<osbx_config, osbx_config_free> config(osbx_config_new());
+    if (!FromEnvironment("OSBX_TEST_LOG", "").empty()) {
+      osbx_config_set_log(
+          config.get(), OSBX_LOG_DEBUG,
+          [](void*, uint32_t, const char* line) { std::fprintf(stderr, "log: %s\n", line); }, nullptr, nullptr);
+    }
     osbx_backend* made = nullptr;
     osbx_error* error = nullptr;
-    const Status status = TakeStatus(osbx_backend_new(nullptr, &made, &error), error);
+    const Status status = TakeStatus(osbx_backend_new(config.get(), &made, &error), &error);
     EXPECT_TRUE(status.ok()) << status;
     return made;
   }();
@@ -182,7 +190,7 @@ Sandbox::~Sandbox() {
 Status Sandbox::Create(const std::string& name, const Spec& spec, osbx_cancel* cancel) {
   osbx_sandbox* made = nullptr;
   osbx_error* error = nullptr;
-  const Status status = TakeStatus(osbx_create(TestBackend(), name.c_str(), spec.get(), cancel, &made, &error), error);
+  const Status status = TakeStatus(osbx_create(TestBackend(), name.c_str(), spec.get(), cancel, &made, &error), &error);
   EXPECT_EQ(made != nullptr, status.ok());
   handle_.reset(made);
   if (status.ok()) name_ = name;
@@ -192,7 +200,7 @@ Status Sandbox::Create(const std::string& name, const Spec& spec, osbx_cancel* c
 Status Sandbox::Open(const std::string& name) {
   osbx_sandbox* opened = nullptr;
   osbx_error* error = nullptr;
-  const Status status = TakeStatus(osbx_open(TestBackend(), name.c_str(), 0, nullptr, &opened, &error), error);
+  const Status status = TakeStatus(osbx_open(TestBackend(), name.c_str(), 0, nullptr, &opened, &error), &error);
   EXPECT_EQ(opened != nullptr, status.ok());
   handle_.reset(opened);
   if (status.ok()) name_ = name;
@@ -201,7 +209,7 @@ Status Sandbox::Open(const std::string& name) {
 
 Status Sandbox::Stop() {
   osbx_error* error = nullptr;
-  return TakeStatus(osbx_stop(handle_.get(), 0, nullptr, &error), error);
+  return TakeStatus(osbx_stop(handle_.get(), 0, nullptr, &error), &error);
 }
 
 Result Sandbox::Run(const Command& command, osbx_cancel* cancel) const {
@@ -209,7 +217,7 @@ Result Sandbox::Run(const Command& command, osbx_cancel* cancel) const {
   osbx_error* error = nullptr;
   Result result;
   const auto start = std::chrono::steady_clock::now();
-  result.status = TakeStatus(osbx_exec(handle_.get(), command.get(), cancel, &ended, &error), error);
+  result.status = TakeStatus(osbx_exec(handle_.get(), command.get(), cancel, &ended, &error), &error);
   result.took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
   EXPECT_EQ(ended != nullptr, result.status.ok());
   if (ended == nullptr) return result;
@@ -233,17 +241,26 @@ std::string Sandbox::Output(const std::string& script) const {
   return result.out;
 }
 
+int Sandbox::CountProcesses(const std::string& part) const {
+  // The first letter in brackets, so that the search does not find itself.
+  const std::string pattern = "[" + part.substr(0, 1) + "]" + part.substr(1);
+  return std::atoi(
+      Output("for file in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$file 2>/dev/null; echo; done | grep -c '" + pattern +
+             "' || true")
+          .c_str());
+}
+
 Status Sandbox::Put(const std::string& path, const std::string& content, uint32_t mode, osbx_cancel* cancel) const {
   osbx_error* error = nullptr;
   return TakeStatus(osbx_file_put(handle_.get(), path.c_str(), mode, reinterpret_cast<const uint8_t*>(content.data()),
                                   content.size(), 0, cancel, &error),
-                    error);
+                    &error);
 }
 
 Status Sandbox::Get(const std::string& path, std::string* content, size_t max, osbx_cancel* cancel) const {
   osbx_buffer* buffer = nullptr;
   osbx_error* error = nullptr;
-  const Status status = TakeStatus(osbx_file_get(handle_.get(), path.c_str(), max, 0, cancel, &buffer, &error), error);
+  const Status status = TakeStatus(osbx_file_get(handle_.get(), path.c_str(), max, 0, cancel, &buffer, &error), &error);
   EXPECT_EQ(buffer != nullptr, status.ok());
   const Owner<osbx_buffer, osbx_buffer_free> owner(buffer);
   if (buffer == nullptr) return status;
@@ -262,7 +279,7 @@ std::string Sandbox::Content(const std::string& path) const {
 
 Status Destroy(const std::string& name, osbx_cancel* cancel) {
   osbx_error* error = nullptr;
-  return TakeStatus(osbx_destroy(TestBackend(), name.c_str(), 0, cancel, &error), error);
+  return TakeStatus(osbx_destroy(TestBackend(), name.c_str(), 0, cancel, &error), &error);
 }
 
 uint32_t ListedState(const std::string& name) {

@@ -2,7 +2,7 @@
 // is.
 //
 // The environment says where to run: DOCKER_HOST (the private engine), OSBX_TEST_BUSYBOX and OSBX_TEST_PYTHON (images),
-// OSBX_TEST_RUNTIME (runsc unless set). Without an engine every program here fails; none skips.
+// OSBX_TEST_RUNTIME (runsc unless set); OSBX_TEST_LOG shows the library's log. Without an engine every program here fails; none skips.
 #ifndef OSBX_TESTS_E2E_SANDBOX_FIXTURE_H_
 #define OSBX_TESTS_E2E_SANDBOX_FIXTURE_H_
 
@@ -43,7 +43,8 @@ struct Status {
 std::ostream& operator<<(std::ostream& stream, const Status& status);
 
 // Checks the conventions (no error object on success, one of the same code on failure) and frees the error.
-Status TakeStatus(osbx_status code, osbx_error* error);
+// Its second argument is the address that the call was given, since arguments are evaluated in any order.
+Status TakeStatus(osbx_status code, osbx_error** filled);
 
 // How a command ended.
 struct Result {
@@ -100,6 +101,8 @@ class Sandbox {
   Result Shell(const std::string& script) const { return Run(NewShell(script)); }
   // Shell, which must exit with 0; gives its output.
   std::string Output(const std::string& script) const;
+  // How many processes have `part` in their command line.
+  int CountProcesses(const std::string& part) const;
   // Whether it runs commands.
   bool Works() const { return Output("echo it works") == "it works\n"; }
 

@@ -136,20 +136,21 @@ TEST(DaemonTrouble, SilentDaemonEndsAtTheDeadline) {
   static const scripted_answer silent[] = {{"", nullptr}, {nullptr, nullptr}};
   static const scripted_answer after_ping[] = {{"/_ping", SCRIPTED_PING}, {"", nullptr}, {nullptr, nullptr}};
   for (const scripted_answer* script : {silent, after_ping}) {
-    Daemon daemon(script);
     const LeakCheck leaks;
-    for (const auto& [name, operation] : Operations()) {
-      const Backend backend = NewBackend(daemon.uri());
-      const Cancel cancel = NewCancel(300);
-      const Status status = operation(backend.get(), cancel.get());
-      EXPECT_EQ(status.code, OSBX_E_TIMEOUT) << name << ": " << status;
-      EXPECT_GE(status.ms, 295) << name;
-      EXPECT_LT(status.ms, 300 + kGenerousMs) << name;
-      Figure("silent%s, deadline 300 ms, %s: %lld ms", script == silent ? "" : " after the ping", name,
-             static_cast<long long>(status.ms));
+    {
+      Daemon daemon(script);
+      for (const auto& [name, operation] : Operations()) {
+        const Backend backend = NewBackend(daemon.uri());
+        const Cancel cancel = NewCancel(300);
+        const Status status = operation(backend.get(), cancel.get());
+        EXPECT_EQ(status.code, OSBX_E_TIMEOUT) << name << ": " << status;
+        EXPECT_GE(status.ms, 295) << name;
+        EXPECT_LT(status.ms, 300 + kGenerousMs) << name;
+        Figure("silent%s, deadline 300 ms, %s: %lld ms", script == silent ? "" : " after the ping", name,
+               static_cast<long long>(status.ms));
+      }
     }
-    // The daemon's side of the connections is closed only when it is stopped.
-    EXPECT_TRUE(WaitUntil([&] { return process_thread_count() >= 1; }));
+    leaks.ExpectNoLeak();
   }
 }
 
@@ -276,7 +277,7 @@ TEST(DaemonTrouble, EndlessAnswerIsBounded) {
     Daemon daemon(script);
     const Backend backend = NewBackend(daemon.uri());
     const Status status = List(backend.get(), nullptr, NewCancel(20000).get());
-    EXPECT_TRUE(status.code == OSBX_E_BACKEND || status.code == OSBX_E_UNREACHABLE) << status;
+    EXPECT_TRUE(status.code == OSBX_E_BACKEND || status.code == OSBX_E_TOO_LARGE) << status;
     Figure("endless %s: %s after %lld ms: %s", &said == &head ? "head" : "answer", osbx_status_name(status.code),
            static_cast<long long>(status.ms), status.message.c_str());
   }

@@ -257,23 +257,45 @@ void Figure(const char* format, ...) {
   va_end(arguments);
 }
 
-SandboxForTest::SandboxForTest(const std::string& base, const osbx_spec* spec, const std::string& host)
-    : name_(UniqueName(base)), backend_(NewBackend(host.empty() ? EngineHost() : host)) {
-  const Status status = Create(backend_.get(), name_, &sandbox_, nullptr, spec);
+SandboxForTest::SandboxForTest(const std::string& base, const osbx_spec* spec) : name_(UniqueName(base)) {
+  const Status status = Create(backend(), name_, &sandbox_, nullptr, spec);
   EXPECT_TRUE(status.ok()) << status;
   if (!status.ok()) std::abort();  // nothing that follows would mean anything
 }
 
 SandboxForTest::~SandboxForTest() {
-  const Status status = Destroy(backend_.get(), name_);
+  const Status status = Destroy(backend(), name_);
   EXPECT_TRUE(status.ok()) << status;
 }
 
-bool SandboxForTest::Runs(const std::string& text) const {
+osbx_backend* SandboxForTest::backend() {
+  if (backend_ == nullptr) backend_ = NewBackend(EngineHost());
+  return backend_.get();
+}
+
+osbx_sandbox* SandboxForTest::get() {
+  if (sandbox_ == nullptr) {
+    const Status status = Open(backend(), name_, &sandbox_);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  return sandbox_.get();
+}
+
+void SandboxForTest::Rest() {
+  sandbox_.reset();
+  backend_.reset();
+}
+
+void SandboxForTest::Mend() {
+  const Status status = Create(backend(), name_, &sandbox_);
+  EXPECT_TRUE(status.ok()) << "create does not mend it: " << status;
+}
+
+bool SandboxForTest::Runs(const std::string& text) {
   // The pattern does not match itself: its first letter stands in brackets.
   const std::string pattern = "[" + text.substr(0, 1) + "]" + text.substr(1);
-  const Ended found = Shell(sandbox_.get(), "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -q '" +
-                                                pattern + "'");
+  const Ended found =
+      Shell(get(), "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -q '" + pattern + "'");
   EXPECT_TRUE(found.status.ok() && found.reason == OSBX_END_EXITED) << found;
   return found.exit_code == 0;
 }

@@ -120,14 +120,19 @@ void Figure(const char* format, ...) __attribute__((format(printf, 1, 2)));
 // A sandbox for the length of a test, removed in the end with all of its name.
 class SandboxForTest {
  public:
-  explicit SandboxForTest(const std::string& base, const osbx_spec* spec = nullptr, const std::string& host = "");
+  explicit SandboxForTest(const std::string& base, const osbx_spec* spec = nullptr);
   ~SandboxForTest();
   const std::string& name() const { return name_; }
-  osbx_sandbox* get() const { return sandbox_.get(); }
-  osbx_backend* backend() const { return backend_.get(); }
-  std::string id() const { return osbx_info_id(osbx_sandbox_info(sandbox_.get())); }
+  // Handles of its own, made when they are needed.
+  osbx_backend* backend();
+  osbx_sandbox* get();
+  std::string id() { return osbx_info_id(osbx_sandbox_info(get())); }
+  // Gives the handles up, so that they do not stand in the way where descriptors and threads are counted.
+  void Rest();
+  // Whatever became of it, it runs afterwards.
+  void Mend();
   // Whether a process runs inside whose command line has `text` in it.
-  bool Runs(const std::string& text) const;
+  bool Runs(const std::string& text);
 
  private:
   const std::string name_;

@@ -40,6 +40,8 @@ class SilentEngine : public ::testing::Test {
     owner_ = nullptr;
   }
 
+  void SetUp() override { owner_->Rest(); }
+
   // A handle of the same sandbox, through the proxy.
   void OpenThroughProxy() {
     backend_ = NewBackend(proxy_.uri());

@@ -33,10 +33,8 @@ class ExecStream : public ::testing::Test {
   }
 
   void SetUp() override {
-    // Whatever an earlier test did to it.
-    Sandbox mended;
-    ASSERT_TRUE(Create(owner_->backend(), owner_->name(), &mended).ok());
-    mended.reset();
+    owner_->Mend();
+    owner_->Rest();
     leaks_ = std::make_unique<LeakCheck>();
     backend_ = NewBackend(proxy_.uri());
     const Status status = Open(backend_.get(), owner_->name(), &sandbox_);
@@ -48,12 +46,11 @@ class ExecStream : public ::testing::Test {
   void TearDown() override {
     sandbox_.reset();
     backend_.reset();
+    owner_->Rest();
     EXPECT_TRUE(proxy_.WaitForNoConnections());
     leaks_->ExpectNoLeak();
-    Sandbox again;
-    const Status status = Create(owner_->backend(), owner_->name(), &again);
-    ASSERT_TRUE(status.ok()) << "the next create does not mend it: " << status;
-    const Ended ended = Exec(again.get(), {"true"});
+    owner_->Mend();
+    const Ended ended = Exec(owner_->get(), {"true"});
     EXPECT_EQ(ended.exit_code, 0) << "the sandbox is of no use any more: " << ended;
   }
 

@@ -2,6 +2,7 @@
 #include "scripted_daemon.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -80,7 +81,7 @@ static void serve(scripted_daemon *daemon, int fd) {
   note_request(daemon, head);
   const scripted_answer *answer = find_answer(daemon, head);
   if (answer->match == NULL || answer->response == NULL) {
-    if (daemon->held_count < MAX_HELD) daemon->held[daemon->held_count++] = dup(fd);
+    if (daemon->held_count < MAX_HELD) daemon->held[daemon->held_count++] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     return;
   }
   const char *rest = answer->response;
@@ -140,7 +141,7 @@ const char *scripted_daemon_uri(const scripted_daemon *daemon) { return daemon->
 
 const char *scripted_daemon_path(const scripted_daemon *daemon) { return daemon->path; }
 
-int scripted_daemon_wait_request(scripted_daemon *daemon, const char *match) {
+int scripted_daemon_wait_requests(scripted_daemon *daemon, const char *match, int count) {
   struct timespec until;
   clock_gettime(CLOCK_MONOTONIC, &until);
   until.tv_sec += 10;
@@ -148,12 +149,17 @@ int scripted_daemon_wait_request(scripted_daemon *daemon, const char *match) {
   int late = 0;
   pthread_mutex_lock(&daemon->mutex);
   for (;;) {
-    for (int i = 0; i < daemon->line_count; ++i) found |= strstr(daemon->lines[i], match) != NULL;
-    if (found || late) break;
+    found = 0;
+    for (int i = 0; i < daemon->line_count; ++i) found += strstr(daemon->lines[i], match) != NULL;
+    if (found >= count || late) break;
     late = pthread_cond_timedwait(&daemon->arrived, &daemon->mutex, &until) == ETIMEDOUT;
   }
   pthread_mutex_unlock(&daemon->mutex);
-  return found;
+  return found >= count;
+}
+
+int scripted_daemon_wait_request(scripted_daemon *daemon, const char *match) {
+  return scripted_daemon_wait_requests(daemon, match, 1);
 }
 
 void scripted_daemon_stop(scripted_daemon *daemon) {

@@ -26,7 +26,9 @@ scripted_daemon *scripted_daemon_start(const scripted_answer *script);
 const char *scripted_daemon_uri(const scripted_daemon *daemon);
 /* The path of the socket. */
 const char *scripted_daemon_path(const scripted_daemon *daemon);
-/* Waits at most ten seconds until a request has arrived whose first line has `match` in it; 0 when none came. */
+/* Waits at most ten seconds until `count` requests have arrived whose first line has `match` in it; 0 when fewer came.
+ */
+int scripted_daemon_wait_requests(scripted_daemon *daemon, const char *match, int count);
 int scripted_daemon_wait_request(scripted_daemon *daemon, const char *match);
 /* Breaks all connections, and removes the socket. */
 void scripted_daemon_stop(scripted_daemon *daemon);

@@ -40,6 +40,7 @@ struct ProxyRule {
   int skip = 0;         // lets so many requests pass first
   int times = INT_MAX;  // and holds for so many
 
+  ProxyRule() = default;
   ProxyRule(std::string of_method, std::string of_target, Action what = Action::kForward)
       : method(std::move(of_method)), target(std::move(of_target)), action(what) {}
   ProxyRule& At(size_t byte) { return at_byte = byte, *this; }

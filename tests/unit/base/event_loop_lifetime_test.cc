@@ -1,8 +1,7 @@
 // The ends of an event loop: on another thread, on its own, with waits under way, and in a forked child.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,12 +176,25 @@ TEST(EventLoopLifetime, EndsOnItsOwnThreadInsideAWait) {
   EXPECT_TRUE(weak.expired());
 }
 
-TEST(EventLoopLifetime, LoopThreadsDoNotWaitForEachOtherToRetire) {
+// Its destructor is the last thing that a thread does, so only a join can be sure to come after it.
+struct AtThreadEnd {
+  std::atomic<int>* ended = nullptr;
+  ~AtThreadEnd() {
+    if (ended == nullptr) return;
+    for (int i = 0; i < 1000; ++i) sched_yield();
+    ++*ended;
+  }
+};
+thread_local AtThreadEnd at_thread_end;
+
+TEST(EventLoopLifetime, RetiredThreadsLeaveTheJoiningToOthers) {
+  std::atomic<int> ended{0};
   Event both_retired;
   Event retired[2];
   Event done[2];
   for (const int i : {0, 1}) {
     EndOnItsOwnThread(EventLoop::Create(), [&, i] {
+      at_thread_end.ended = &ended;
       retired[i].Set();
       EXPECT_TRUE(both_retired.Wait());
       JoinRetiredThreads();
@@ -196,6 +208,7 @@ TEST(EventLoopLifetime, LoopThreadsDoNotWaitForEachOtherToRetire) {
   EXPECT_TRUE(done[0].Wait());
   EXPECT_TRUE(done[1].Wait());
   JoinRetiredThreads();
+  EXPECT_EQ(ended, 2);
   EXPECT_TRUE(Eventually([] { return LoopThreads() == 0; }));
 }
 

@@ -133,14 +133,19 @@ TEST_F(EventLoopWaits, NewTaskReplacesTheOld) {
 
 TEST_F(EventLoopWaits, WaitsAgainAfterCancel) {
   std::atomic<bool> cancelled_ran{false};
+  std::atomic<bool> ran{false};
   Event readable;
   Run([&] {
     watcher_ = loop_->WatchFd(here_.get());
     watcher_->WaitReadable([&cancelled_ran] { cancelled_ran = true; });
     watcher_->Cancel();
-    watcher_->WaitReadable([&readable] { readable.Set(); });
+    watcher_->WaitReadable([&] {
+      ran = true;
+      readable.Set();
+    });
   });
   Settle();
+  EXPECT_FALSE(ran);  // the end of the cancelled wait is not the end of the new one
   SendByte();
   EXPECT_TRUE(readable.Wait());
   EXPECT_FALSE(cancelled_ran);

@@ -114,7 +114,7 @@ TEST(JobStress, StopsRaceWithTheEnd) {
     std::vector<std::thread> stoppers;
     for (const EndReason why : {EndReason::kCancelled, EndReason::kTimedOut, EndReason::kSandboxGone}) {
       stoppers.emplace_back([job, why, round] {
-        for (int spin = 0; spin < round * 20; ++spin) std::atomic_thread_fence(std::memory_order_seq_cst);
+        for (volatile int spin = 0; spin < round * 20;) spin = spin + 1;
         job->RequestStop(why);
       });
     }

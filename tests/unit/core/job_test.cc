@@ -16,7 +16,7 @@ using base::Code;
 using base::CodeOf;
 using base::Context;
 
-constexpr JobEnd kExitedZero{EndReason::kExited, 0, 0};
+JobEnd ExitedZero() { return {EndReason::kExited, 0, 0}; }
 
 // Counts what it hears.
 class CountingDriver : public JobDriver {
@@ -117,7 +117,7 @@ TEST(Job, EndedJobKeepsItsEnd) {
   DrivenJob driven;
   const std::weak_ptr<CountingDriver> driver = driven.driver;
   driven.job->Finish({EndReason::kSignalled, 137, 9});
-  driven.job->Finish(kExitedZero);
+  driven.job->Finish(ExitedZero());
   driven.job->RequestStop(EndReason::kCancelled);
   EXPECT_TRUE(driven.driver->stops.empty());
   EXPECT_EQ(driven.job->end()->reason, EndReason::kSignalled);
@@ -133,7 +133,7 @@ TEST(Job, EndedJobKeepsItsEnd) {
 TEST(Job, OutputBeforeTheEndIsStillThereAfterIt) {
   DrivenJob driven;
   driven.job->PushOutput(kStdout, "out");
-  driven.job->Finish(kExitedZero);
+  driven.job->Finish(ExitedZero());
   const auto ready = driven.job->Await(true, Now());
   ASSERT_TRUE(ready.ok());
   EXPECT_TRUE(ready->output);
@@ -158,7 +158,7 @@ TEST(Job, FinishMayDestroyDriverAndJob) {
   job.reset();
   driver.reset();
   ASSERT_FALSE(seen.expired());
-  raw->Finish(kExitedZero);
+  raw->Finish(ExitedZero());
   EXPECT_TRUE(seen.expired());
 }
 
@@ -242,7 +242,7 @@ TEST(JobAwait, WakesForInputRoom) {
 }
 
 TEST(JobAwait, WakesForTheEnd) {
-  ExpectWakes(false, Code::kOk, [](Job& job, base::CancelToken&) { job.Finish(kExitedZero); });
+  ExpectWakes(false, Code::kOk, [](Job& job, base::CancelToken&) { job.Finish(ExitedZero()); });
 }
 
 TEST(JobAwait, WakesForACancel) {

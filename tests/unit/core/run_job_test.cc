@@ -10,7 +10,7 @@
 namespace osbx::core {
 namespace {
 
-constexpr JobEnd kExitedZero{EndReason::kExited, 0, 0};
+JobEnd ExitedZero() { return {EndReason::kExited, 0, 0}; }
 
 // Plays the guest inside the driver's callbacks, which run on the thread of RunToEnd: no race, every step in order.
 class ScriptedDriver : public JobDriver {
@@ -44,7 +44,7 @@ class RunToEndTest : public testing::Test {
       const std::string bytes = job_.TakeInput(SIZE_MAX, &closed);
       largest_write_ = std::max(largest_write_, bytes.size());
       input_ += bytes;
-      if (closed) job_.Finish(kExitedZero);
+      if (closed) job_.Finish(ExitedZero());
     };
   }
 
@@ -97,7 +97,7 @@ TEST_F(RunToEndTest, ReaderIsCalledOnlyWhenThereIsRoom) {
     return static_cast<int64_t>(capacity);
   };
   driver_->on_input = [&] {
-    if (queued >= Job::kQueueBytes) job_.Finish(kExitedZero);
+    if (queued >= Job::kQueueBytes) job_.Finish(ExitedZero());
   };
   RunToEnd(job_, command_);
   EXPECT_EQ(calls, Job::kQueueBytes / (size_t{64} << 10));
@@ -111,7 +111,7 @@ TEST_F(RunToEndTest, ReaderIsNotCalledOnceNobodyReads) {
     return 1;
   };
   command_.output = [&](uint32_t, const uint8_t*, size_t) {
-    job_.Finish(kExitedZero);
+    job_.Finish(ExitedZero());
     return true;
   };
   driver_->on_input = [&] {
@@ -145,7 +145,7 @@ TEST_F(RunToEndTest, EndlessOutputDoesNotStarveInput) {
   const std::string piece(100000, 'y');
   bool closed = false;
   const auto print = [&] {
-    if (closed) return job_.Finish(kExitedZero);
+    if (closed) return job_.Finish(ExitedZero());
     while (job_.PushOutput(kStdout, piece)) {
     }
   };
@@ -178,7 +178,7 @@ TEST_F(RunToEndTest, BufferedOutputIsCutPerStreamAndDrained) {
 TEST_F(RunToEndTest, LimitOfZeroKeepsNothing) {
   command_.output_limit = 0;
   job_.PushOutput(kStdout, "x");
-  job_.Finish(kExitedZero);
+  job_.Finish(ExitedZero());
   const Result result = RunToEnd(job_, command_);
   EXPECT_EQ(result.out.size(), 0u);
   EXPECT_TRUE(result.out_truncated);
@@ -192,7 +192,7 @@ TEST_F(RunToEndTest, StreamedOutputIsNotKept) {
     return true;
   };
   job_.PushOutput(kStdout, "abc");
-  job_.Finish(kExitedZero);
+  job_.Finish(ExitedZero());
   const Result result = RunToEnd(job_, command_);
   EXPECT_EQ(seen, "abc");
   EXPECT_EQ(result.out.size(), 0u);

@@ -177,6 +177,16 @@ TEST_F(ImagePull, EndsOnCancelAndTouchesNothingAfterwards) {
   EXPECT_FALSE(progress_after_return);
 }
 
+TEST_F(ImagePull, EndsOnACancelAtAnyMoment) {
+  for (int round = 0; round < 200; ++round) {
+    auto token = std::make_shared<base::CancelToken>();
+    std::thread canceller([&token] { token->Fire(); });
+    const absl::Status status = Pull([](Started& call) { call.Head(200); }, base::Context(token));
+    canceller.join();
+    ASSERT_EQ(base::CodeOf(status), Code::kCanceled);
+  }
+}
+
 TEST_F(ImagePull, ATokenThatHasFiredSendsNothingThatLasts) {
   auto token = std::make_shared<base::CancelToken>();
   token->Fire();

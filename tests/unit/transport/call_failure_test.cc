@@ -1,6 +1,8 @@
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,6 +17,27 @@
 #include "support/fake_daemon.h"
 #include "transport/connection.h"
 #include "unit/transport/transport_test_support.h"
+
+namespace {
+
+// Never destroyed: the resolver's thread may still look at them.
+osbx::testing::Latch& lookup_begun = *new osbx::testing::Latch;
+osbx::testing::Latch& lookup_may_end = *new osbx::testing::Latch;
+
+}  // namespace
+
+// In place of the system's, for libcurl too: one name's lookup hangs.
+extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* node, const char* service,
+                                                                  const addrinfo* hints, addrinfo** result) {
+  if (node != nullptr && std::strcmp(node, "hangs.invalid") == 0) {
+    lookup_begun.Set();
+    lookup_may_end.Wait();
+    return EAI_AGAIN;
+  }
+  using Function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
+  static const auto real = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(node, service, hints, result);
+}
 
 namespace osbx::transport {
 namespace {
@@ -145,6 +168,22 @@ TEST(CallFailure, NamesAHostThatDoesNotResolve) {
   const auto response = client.Get("/_ping");
   EXPECT_EQ(CodeOf(response.status()), Code::kUnreachable);
   EXPECT_THAT(Message(response.status()), HasSubstr("tcp://engine.invalid:2375"));
+}
+
+TEST(CallFailure, EndsWhileTheHostIsLookedUp) {
+  Endpoint endpoint;
+  endpoint.kind = Endpoint::Kind::kTcp;
+  endpoint.authority = "hangs.invalid:2375";
+  Client client(endpoint);
+  const auto token = std::make_shared<base::CancelToken>();
+  absl::Status status;
+  std::thread caller([&] { status = client->Call(NewRequest("GET", "/"), Bounded(token)).status(); });
+  EXPECT_TRUE(lookup_begun.Wait());
+  token->Fire();
+  caller.join();
+  EXPECT_EQ(CodeOf(status), Code::kCanceled);
+  // The lookup goes on by itself, until here.
+  lookup_may_end.Set();
 }
 
 TEST(CallFailure, RefusesAnAnswerThatIsNotHttp) {
