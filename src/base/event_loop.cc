@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cassert>
 #include <cerrno>
-#include <deque>
 #include <set>
+#include <vector>
 
 #include "base/event_loop_waiters.h"
 #include "base/retired_threads.h"
@@ -28,7 +28,7 @@ struct EventLoop::Impl {
   std::atomic<bool> stopping{false};
 
   Mutex mutex;
-  std::deque<Task> posted ABSL_GUARDED_BY(mutex);
+  std::vector<Task> posted ABSL_GUARDED_BY(mutex);
   bool drain_queued ABSL_GUARDED_BY(mutex) = false;
   bool started ABSL_GUARDED_BY(mutex) = false;
 
@@ -156,16 +156,15 @@ void* EventLoop::Impl::ThreadMain(void* argument) {
 }
 
 void EventLoop::Impl::Drain() {
-  std::deque<Task> batch;
+  std::vector<Task> batch;
   {
     MutexLock lock(mutex);
     batch.swap(posted);
     drain_queued = false;
   }
   // A task can be the end of this loop: then the rest of the batch is destroyed unrun.
-  while (!batch.empty() && !stopping.load(std::memory_order_acquire)) {
-    const Task task = std::move(batch.front());
-    batch.pop_front();
+  for (size_t i = 0; i < batch.size() && !stopping.load(std::memory_order_acquire); ++i) {
+    const Task task = std::move(batch[i]);
     static_cast<void>(RunTask(task));
   }
 }
@@ -177,7 +176,7 @@ void EventLoop::Impl::TakeApart() {
     const std::shared_ptr<Waiter> waiter = std::move(waiters.extract(waiters.begin()).value());
     waiter->Detach();
   }
-  std::deque<Task> unrun;
+  std::vector<Task> unrun;
   {
     MutexLock lock(mutex);
     unrun.swap(posted);

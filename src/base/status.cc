@@ -74,7 +74,7 @@ Code CodeOfCanonical(absl::StatusCode code) {
     case absl::StatusCode::kUnauthenticated:
       return Code::kPermission;
     case absl::StatusCode::kResourceExhausted:
-      return Code::kAtCapacity;
+      return Code::kNoMemory;
     case absl::StatusCode::kUnimplemented:
       return Code::kUnsupported;
     case absl::StatusCode::kUnavailable:

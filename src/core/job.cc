@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/await.h"
+
 namespace osbx::core {
 namespace {
 
@@ -11,33 +13,15 @@ constexpr size_t kChunkBytes = size_t{64} << 10;
 }  // namespace
 
 absl::StatusOr<Job::Ready> Job::Await(bool want_input_room, const base::Context& context) {
-  // Guarded by mutex_. The wakeup runs under the token's mutex and takes mutex_; so nothing may touch the token while
-  // mutex_ is held, and a token that fires between the check and the wait is seen here.
-  bool woken = false;
-  const base::ScopedWakeup wakeup(context, [this, &woken] {
-    base::MutexLock lock(mutex_);
-    woken = true;
-    changed_.NotifyAll();
-  });
-  for (;;) {
-    const absl::Status allowed = context.Check();
-    const base::TimePoint deadline = context.deadline();
-    {
-      base::MutexLock lock(mutex_);
-      for (;;) {
-        Ready ready;
-        ready.output = !output_.empty();
-        ready.ended = end_.has_value();
-        ready.input_room = !ready.ended && !input_closed_ && !input_dropped_ && input_.size() < kQueueBytes;
-        // What is there already is given even to a caller whose time is over.
-        if (ready.output || ready.ended || (want_input_room && ready.input_room)) return ready;
-        if (!allowed.ok() || woken || base::Clock::now() >= deadline) break;
-        changed_.WaitUntil(mutex_, deadline);
-      }
-      woken = false;
-    }
-    if (!allowed.ok()) return allowed;
-  }
+  Ready ready;
+  // What is there already is given even to a caller whose time is over.
+  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    ready.output = !output_.empty();
+    ready.ended = end_.has_value();
+    ready.input_room = !ready.ended && !input_closed_ && !input_dropped_ && input_.size() < kQueueBytes;
+    return ready.output || ready.ended || (want_input_room && ready.input_room);
+  }));
+  return ready;
 }
 
 std::optional<Job::Chunk> Job::TakeOutput() {

@@ -42,8 +42,8 @@ std::string CleanPath(const std::string& path) {
   return clean;
 }
 
-// gVisor counts the guest's processes itself (nproc), and the host's limit is only a backstop for its own threads: about
-// 40 + 2 a process with systrap, 50 + 5 with ptrace. Elsewhere nproc would count the uid over the whole host.
+// gVisor counts the guest's processes itself (nproc), and the host's limit is only a backstop for its own threads:
+// about 40 + 2 a process with systrap, 50 + 5 with ptrace. Elsewhere nproc would count the uid over the whole host.
 void LimitProcesses(engine::ContainerConfig& config, int64_t processes, bool gvisor) {
   constexpr int64_t kAgents = 8;
   if (gvisor) {
@@ -78,13 +78,13 @@ engine::ContainerConfig MakeCreatePayload(const core::Options& options, const Cr
   const int64_t gid = input.user.gid;
 
   engine::ContainerConfig config;
-  config.image = input.image.id.empty() ? options.image : input.image.id;
+  config.image = options.image;
   config.entrypoint = {"/bin/sh", "-c"};
   config.cmd = {kInitScript, "osbx-init"};
   config.user = std::to_string(init_user) + ":" + std::to_string(init_user);
   config.working_dir = "/";
   config.env = options.env;
-  config.labels = MakeLabels(input.name, options, input.user, input.now_ms);
+  config.labels = MakeLabels(input.name, options, input.user, input.now_ms, input.image.labels);
   config.stop_signal = "SIGTERM";
   config.healthcheck_none = true;
   config.attach_stdout = true;

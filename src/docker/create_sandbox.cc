@@ -7,6 +7,7 @@
 #include "docker/create_payload.h"
 #include "docker/image_reference.h"
 #include "docker/init_output.h"
+#include "engine/system_calls.h"
 
 namespace osbx::docker {
 namespace {
@@ -54,7 +55,8 @@ absl::StatusOr<std::optional<FoundSandbox>> FindSandbox(engine::Client& client, 
   }
   absl::StatusOr<SandboxRecord> record = ReadRecord(details->name, details->config.labels);
   if (!record.ok() && base::CodeOf(record.status()) == Code::kNotFound) {
-    return base::Error(Code::kConflict, "the container " + container + " is not a sandbox, but has the name of this one");
+    return base::Error(Code::kConflict,
+                       "the container " + container + " is not a sandbox, but has the name of this one");
   }
   if (!record.ok()) return record.status();
   return FoundSandbox{*std::move(details), *std::move(record)};
@@ -97,6 +99,15 @@ absl::StatusOr<bool> SandboxCreation::Make(const base::Context& context) {
     return base::Error(Code::kRuntimeUnavailable, "egress is unrestricted, but the runtime \"" + runtime.name +
                                                       "\" is registered without network (--network=none)");
   }
+  if (options_.egress == core::Egress::kUnrestricted) {
+    // A daemon without a bridge would make a container without network, and say nothing.
+    const absl::Status bridge = client.Run(engine::FindNetwork("bridge"), context).status();
+    if (base::CodeOf(bridge) == Code::kNotFound) {
+      return base::Error(Code::kRuntimeUnavailable,
+                         "egress is unrestricted, but the Docker daemon has no bridge network");
+    }
+    OSBX_RETURN_IF_ERROR(bridge);
+  }
   CreateInput input;
   input.name = name_;
   input.gvisor = runtime.gvisor;
@@ -109,29 +120,35 @@ absl::StatusOr<bool> SandboxCreation::Make(const base::Context& context) {
       client.Run(engine::CreateContainer(ContainerName(name_), payload), context);
   if (!created.ok()) {
     const Code code = base::CodeOf(created.status());
-    if (code == Code::kConflict) return false;   // somebody is making it
-    if (code == Code::kNotFound) return true;    // the image went away in between
+    if (code == Code::kConflict) return false;  // somebody is making it
+    if (code == Code::kNotFound) return true;   // the image went away in between
     if (GaveUp(created.status())) return Discard(ContainerName(name_), false, created.status());
+    if (base::HttpStatusOf(created.status()) == 400) {  // well-formed as it is, it asks for more than this host has
+      return base::Error(Code::kRuntimeUnavailable, std::string(created.status().message()), 400);
+    }
     return created.status();
   }
-  OSBX_ASSIGN_OR_RETURN(bool kept, CheckMade(payload, *created, context));
+  OSBX_ASSIGN_OR_RETURN(bool kept, CheckMade(payload, input.image.id, *created, context));
   if (!kept) return true;
   return Start(created->id, true, context);
 }
 
-// False when the container has gone meanwhile.
-absl::StatusOr<bool> SandboxCreation::CheckMade(const engine::ContainerConfig& asked,
+// False when it is not what was asked for any more: the container has gone, or its tag names another image by now.
+absl::StatusOr<bool> SandboxCreation::CheckMade(const engine::ContainerConfig& asked, const std::string& image_id,
                                                 const engine::CreatedContainer& made, const base::Context& context) {
   for (const std::string& warning : made.warnings) {
     if (Contains(warning, "iscard") || Contains(warning, "limited without")) {
       return Discard(made.id, false, base::Error(Code::kRuntimeUnavailable, "the Docker daemon: " + warning));
     }
   }
-  absl::StatusOr<engine::ContainerDetails> details =
-      engine_->client->Run(engine::InspectContainer(made.id), context);
+  absl::StatusOr<engine::ContainerDetails> details = engine_->client->Run(engine::InspectContainer(made.id), context);
   if (!details.ok()) {
     if (base::CodeOf(details.status()) == Code::kNotFound) return false;
     return Discard(made.id, false, details.status());
+  }
+  if (details->image_id != image_id) {
+    (void)Discard(made.id, false, absl::OkStatus());
+    return false;
   }
   absl::Status same = CheckCreated(asked, *details);
   if (!same.ok()) return Discard(made.id, false, same);
@@ -170,8 +187,7 @@ absl::StatusOr<bool> SandboxCreation::Start(const std::string& id, bool made, co
     if (made) return Discard(id, false, attached.status());
     return attached.status();
   }
-  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<InitOutput> output,
-                        InitOutput::Listen(client.loop(), *std::move(attached)));
+  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<InitOutput> output, InitOutput::Listen(client.loop(), *std::move(attached)));
   absl::StatusOr<bool> started = client.Run(engine::StartContainer(id), context);
   if (!started.ok()) {
     const Code code = base::CodeOf(started.status());
@@ -218,14 +234,13 @@ absl::Status SandboxCreation::Discard(const std::string& id, bool force, absl::S
   if (GaveUp(why)) {
     auto call = std::make_shared<std::unique_ptr<transport::PendingCall>>();
     (void)client.loop()->Post([engine = engine_, id, force, call] {
-      *call = engine->client->Start<engine::Nothing>(
-          engine::RemoveContainer(id, force), base::Clock::now() + kCleanupTime,
-          [call](absl::StatusOr<engine::Nothing>) { call->reset(); });
+      *call =
+          engine->client->Start<engine::Nothing>(engine::RemoveContainer(id, force), base::Clock::now() + kCleanupTime,
+                                                 [call](absl::StatusOr<engine::Nothing>) { call->reset(); });
     });
     return why;
   }
-  absl::Status removed =
-      client.Run(engine::RemoveContainer(id, force), base::Context::Detached(kCleanupTime)).status();
+  absl::Status removed = client.Run(engine::RemoveContainer(id, force), base::Context::Detached(kCleanupTime)).status();
   if (!removed.ok() && base::CodeOf(removed) != Code::kNotFound) {
     engine_->Log(base::LogLevel::kWarning, "a container could not be removed: " + std::string(removed.message()));
   }

@@ -39,8 +39,8 @@ class SandboxCreation {
   absl::StatusOr<bool> Start(const std::string& id, bool made, const base::Context& context);
 
   absl::StatusOr<engine::ImageDetails> FindImage(const base::Context& context);
-  absl::StatusOr<bool> CheckMade(const engine::ContainerConfig& asked, const engine::CreatedContainer& made,
-                                 const base::Context& context);
+  absl::StatusOr<bool> CheckMade(const engine::ContainerConfig& asked, const std::string& image_id,
+                                 const engine::CreatedContainer& made, const base::Context& context);
   absl::Status Discard(const std::string& id, bool force, absl::Status why);
 
   const std::shared_ptr<DockerEngine> engine_;

@@ -66,9 +66,11 @@ void ExecSession::OnInspected(const absl::StatusOr<engine::ExecState>& state) {
       return AskWhetherOutOfMemory({core::EndReason::kOutcomeUnknown, -1, 0});
     }
     engine_->Log(base::LogLevel::kWarning, "a command's end is unknown: " + std::string(state.status().message()));
-    return Kill(core::EndReason::kOutcomeUnknown);  // it may run on, with nobody to read it
+    // It may run on, with nobody to read it. A daemon that is gone cannot be asked to end it.
+    if (base::CodeOf(state.status()) == base::Code::kUnreachable) return FinishWith(core::EndReason::kOutcomeUnknown);
+    return Kill(core::EndReason::kOutcomeUnknown);
   }
-  if (!state->running && state->exit_code.has_value()) return ConcludeExit(*state->exit_code);
+  if (!state->running && state->exit_code.has_value()) return ConcludeExit(*state->exit_code, state->pid > 0);
   if (events_ == nullptr) return AwaitExecDie();
 }
 
@@ -96,9 +98,10 @@ void ExecSession::AwaitExecDie() {
       });
 }
 
-void ExecSession::ConcludeExit(int64_t exit_code) {
+// `ran`: the engine knows a process of it, so that whatever it printed is its own.
+void ExecSession::ConcludeExit(int64_t exit_code, bool ran) {
   auto deliver = [this](uint32_t stream, std::string_view bytes) { Deliver(stream, bytes); };
-  if (std::optional<int32_t> code = start_failure_.Conclude(exit_code, deliver)) {
+  if (std::optional<int32_t> code = start_failure_.Conclude(ran ? -1 : exit_code, deliver)) {
     engine_->Log(base::LogLevel::kInfo, "a command could not be started: " + start_failure_.text());
     core::JobEnd end = {core::EndReason::kExited, *code, 0, {}, true};
     if (start_failure_.not_running()) end.not_started = base::Error(base::Code::kNotRunning, "the sandbox is not running");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/crypto.h"
@@ -186,8 +187,15 @@ void ExecSession::Deliver(uint32_t stream, std::string_view bytes) {
     if (error_tail_.size() > kTail) error_tail_.erase(0, error_tail_.size() - kTail);
   }
   if (stopping_.has_value() && !job_->HasOutputRoom()) return;  // the end is what counts now
-  if (!job_->PushOutput(stream, bytes)) waiting_for_room_ = true;
+  try {
+    if (!job_->PushOutput(stream, bytes)) waiting_for_room_ = true;
+  } catch (const std::bad_alloc&) {
+    // What was said is lost, so that the end cannot be told truthfully any more.
+    Post(&ExecSession::LoseOutput);
+  }
 }
+
+void ExecSession::LoseOutput() { Kill(core::EndReason::kOutcomeUnknown); }
 
 void ExecSession::PumpInput() {
   while (!finished_ && !input_ended_ && !stopping_.has_value()) {

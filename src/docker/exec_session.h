@@ -51,6 +51,7 @@ class ExecSession : public core::JobDriver, public std::enable_shared_from_this<
   void CheckTime();
   void PumpOutput();
   void ResumeOutput();
+  void LoseOutput();
   void PumpInput();
   void Deliver(uint32_t stream, std::string_view bytes);
 
@@ -64,7 +65,7 @@ class ExecSession : public core::JobDriver, public std::enable_shared_from_this<
   void Kill(core::EndReason why);
   void OnKilled(const absl::Status& status);
   void FinishStopped();
-  void ConcludeExit(int64_t exit_code);
+  void ConcludeExit(int64_t exit_code, bool ran);
   void AskWhetherOutOfMemory(core::JobEnd otherwise);
   void Finish(const core::JobEnd& end);
   void FinishWith(core::EndReason reason);

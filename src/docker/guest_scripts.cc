@@ -104,6 +104,7 @@ if [ "$mode" = keep ]; then
   mode=
   if [ -f "$path" ] && [ ! -L "$path" ]; then
     mode=$(stat -c %a "$path") || exit 1
+    case $mode in ????) mode=${mode#?} ;; esac  # without set-user-id and its like
     if [ "$mode" = 644 ]; then mode=; else mask=077; fi
   fi
 fi
@@ -130,6 +131,9 @@ fi
 if [ -L "$path" ] && [ -d "$path" ]; then
   # busybox refuses -T here: there the link goes first, and for a moment the name is free.
   mv -fT "$temporary" "$path" 2>/dev/null || { rm -f "$path" && mv -f "$temporary" "$path"; } || fail 1
+elif [ -L "$path" ] && [ ! -e "$path" ]; then
+  # Nor does its mv look past a link that leads to itself.
+  mv -f "$temporary" "$path" 2>/dev/null || { rm -f "$path" && mv -f "$temporary" "$path"; } || fail 1
 else
   mv -f "$temporary" "$path" || fail 1
 fi

@@ -16,6 +16,8 @@ constexpr char kTimeoutLabel[] = "osbx.timeout-ms";
 constexpr char kMaxTimeoutLabel[] = "osbx.timeout-max-ms";
 constexpr char kUserIdLabel[] = "osbx.user-id";
 constexpr char kUserLabelPrefix[] = "osbx.user.";
+// Keys of the caller's kind that only the image has, each followed by a line feed, which no key of a caller holds.
+constexpr char kImageLabelsLabel[] = "osbx.image-labels";
 
 constexpr int64_t kLargest = int64_t{1} << 53;
 
@@ -52,11 +54,13 @@ absl::StatusOr<SandboxRecord> ReadRecord(std::string_view container_name,
   record.name = *name;
   OSBX_ASSIGN_OR_RETURN(record.format, Number(labels, kFormatLabel, 1));
   OSBX_ASSIGN_OR_RETURN(record.created_ms, Number(labels, kCreatedLabel, 0));
+  const std::string* image_labels = Find(labels, kImageLabelsLabel);
+  const std::string image_keys = image_labels == nullptr ? "" : "\n" + *image_labels;
   for (const auto& [key, value] : labels) {
     constexpr size_t kPrefixSize = sizeof(kUserLabelPrefix) - 1;
-    if (key.size() > kPrefixSize && key.compare(0, kPrefixSize, kUserLabelPrefix) == 0) {
-      record.user_labels[key.substr(kPrefixSize)] = value;
-    }
+    if (key.size() <= kPrefixSize || key.compare(0, kPrefixSize, kUserLabelPrefix) != 0) continue;
+    if (image_keys.find("\n" + key + "\n") != std::string::npos) continue;
+    record.user_labels[key.substr(kPrefixSize)] = value;
   }
   if (record.newer_format()) return record;  // the rest may mean something else there
 
@@ -77,7 +81,8 @@ absl::StatusOr<SandboxRecord> ReadRecord(std::string_view container_name,
 }
 
 std::map<std::string, std::string> MakeLabels(const std::string& name, const core::Options& options,
-                                              const core::UserId& user, int64_t now_ms) {
+                                              const core::UserId& user, int64_t now_ms,
+                                              const std::map<std::string, std::string>& image_labels) {
   // A bound that is off is an empty label: there is no number that a reader could take for one.
   auto bound = [](std::chrono::milliseconds ms) { return ms.count() < 0 ? std::string() : std::to_string(ms.count()); };
   std::map<std::string, std::string> labels = {
@@ -92,6 +97,12 @@ std::map<std::string, std::string> MakeLabels(const std::string& name, const cor
       {kUserIdLabel, std::to_string(user.uid) + ":" + std::to_string(user.gid)},
   };
   for (const auto& [key, value] : options.labels) labels[kUserLabelPrefix + key] = value;
+  // A container has its image's labels too, and there is no way to leave one out.
+  std::string only_images;
+  for (const auto& [key, value] : image_labels) {
+    if (key.rfind(kUserLabelPrefix, 0) == 0 && labels.count(key) == 0) only_images += key + "\n";
+  }
+  if (!only_images.empty() || image_labels.count(kImageLabelsLabel) != 0) labels[kImageLabelsLabel] = only_images;
   return labels;
 }
 

@@ -42,8 +42,10 @@ struct SandboxRecord {
 absl::StatusOr<SandboxRecord> ReadRecord(std::string_view container_name,
                                          const std::map<std::string, std::string>& labels);
 
+// `image_labels`: what the image has, so that none of it is read back as the caller's.
 std::map<std::string, std::string> MakeLabels(const std::string& name, const core::Options& options,
-                                              const core::UserId& user, int64_t now_ms);
+                                              const core::UserId& user, int64_t now_ms,
+                                              const std::map<std::string, std::string>& image_labels = {});
 
 // The engine's container status as one of our states.
 core::State StateFromStatus(std::string_view status);

@@ -123,6 +123,8 @@ class Upload {
       if (!ready.ok()) return Abandon(ready.status());
       while (std::optional<core::Job::Chunk> chunk = job_.TakeOutput()) KeepErrorText(errors_, chunk->bytes);
       if (ready->ended) return FailureOf(*job_.end(), errors_, path);
+      // A source that is always slower than the guest never leaves anything to wait for.
+      if (absl::Status allowed = context.Check(); !allowed.ok()) return Abandon(std::move(allowed));
       if (open_ && ready->input_room && !Feed()) {
         return Abandon(base::Error(Code::kCallback, "the source of the file ended the call"));
       }

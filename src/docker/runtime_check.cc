@@ -1,6 +1,9 @@
 #include "docker/runtime_check.h"
 
+#include <string_view>
+
 #include "base/crypto.h"
+#include "base/text.h"
 #include "engine/exec_calls.h"
 
 namespace osbx::docker {
@@ -8,18 +11,22 @@ namespace {
 
 constexpr std::chrono::minutes kRemember(10);
 
-bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-// "runsc", "runsc22", "runsc-kvm"; or a path whose last element begins so.
+// "runsc", "runsc22", "runsc-kvm"; or a path whose last element begins so. A definition holds its texts
+// percent-encoded: "path:'%2Fusr%2Fbin%2Frunsc' ...".
 bool ClaimsGvisor(const std::string& name, const std::string& definition) {
   if (name.rfind("runsc", 0) == 0) return true;
-  std::string path = definition.substr(0, definition.find(' '));
-  return path.substr(path.rfind('/') + 1).rfind("runsc", 0) == 0;
+  const std::string path = definition.substr(0, definition.find(' '));
+  const std::string slash = base::PercentEncode("/");
+  return Contains(path, slash) && path.rfind("runsc") == path.rfind(slash) + slash.size();
 }
 
 }  // namespace
 
-bool RuntimeEntry::network_disabled() const { return Contains(definition, "-network=none"); }
+bool RuntimeEntry::network_disabled() const {
+  return Contains(definition, base::PercentEncode("-network=none")) || Contains(definition, "-network' 'none'");
+}
 
 absl::StatusOr<engine::EngineInfo> RuntimeCheck::CachedInfo(const base::Context& context, bool refresh) {
   if (!refresh) {

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "engine/engine_error.h"
 #include "engine/json_reading.h"
 
 namespace osbx::engine {
@@ -71,6 +72,17 @@ Call<EngineInfo> Info() {
     info.cpu_cfs_quota = root["CpuCfsQuota"].BoolOr(false);
     info.pids_limit = root["PidsLimit"].BoolOr(false);
     return info;
+  };
+  return call;
+}
+
+Call<Nothing> FindNetwork(const std::string& name) {
+  Call<Nothing> call;
+  call.request.target = "/networks/" + base::PercentEncode(name);
+  call.request.idempotent = true;
+  call.parse = [](const transport::Response& response) -> absl::StatusOr<Nothing> {
+    OSBX_RETURN_IF_ERROR(CheckSuccess(response, "inspect network"));
+    return Nothing{};
   };
   return call;
 }

@@ -29,6 +29,9 @@ struct EngineInfo {
 // GET /info
 Call<EngineInfo> Info();
 
+// GET /networks/{name}: kNotFound when there is none.
+Call<Nothing> FindNetwork(const std::string& name);
+
 struct Event {
   std::string type;                               // "container"
   std::string action;                             // "exec_die", "oom", "die" ...

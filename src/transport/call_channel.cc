@@ -104,7 +104,10 @@ absl::StatusOr<std::unique_ptr<CallChannel>> ChannelPool::NewChannel() {
 void ChannelPool::GiveBack(std::unique_ptr<CallChannel> channel) {
   Idle& idle = Current();
   base::MutexLock lock(idle.mutex);
-  if (idle.channels.size() < kMaxIdle) idle.channels.push_back(std::move(channel));
+  try {
+    if (idle.channels.size() < kMaxIdle) idle.channels.push_back(std::move(channel));
+  } catch (...) {
+  }
   // Else it is closed, by the parameter's destructor, when the mutex is free.
 }
 

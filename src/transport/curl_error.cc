@@ -61,9 +61,15 @@ absl::Status ErrorOfTransfer(const Endpoint& endpoint, CURLcode code, int os_err
       if (!received && endpoint.kind == Endpoint::Kind::kTls && text.find(" alert ") != std::string_view::npos) {
         return CannotReach(endpoint, Code::kUnreachable, text);
       }
-      return BrokeOff(endpoint, text);
+      [[fallthrough]];
     case CURLE_SEND_ERROR:
     case CURLE_GOT_NOTHING:
+      // The alert may also be lost in the connection that it ended.
+      if (!received && endpoint.kind == Endpoint::Kind::kTls) {
+        return BrokeOff(endpoint,
+                        std::string(text) + " (it hung up before it answered; it may have refused our certificate)");
+      }
+      return BrokeOff(endpoint, text);
     case CURLE_PARTIAL_FILE:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:  // HTTP/0.9, which is: something that is not HTTP

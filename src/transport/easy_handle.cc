@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "transport/certificate_file.h"
 #include "transport/curl_error.h"
 
 namespace osbx::transport {
@@ -68,7 +69,7 @@ void EasyHandle::Set(CURLoption option, Value value) {
 absl::Status EasyHandle::SetUp(Use use) {
   Set(CURLOPT_ERRORBUFFER, error_text_.data());
   SetConnectionOptions(use);
-  if (endpoint_.kind == Endpoint::Kind::kTls) SetTlsOptions();
+  if (endpoint_.kind == Endpoint::Kind::kTls) OSBX_RETURN_IF_ERROR(SetTlsOptions());
   if (use == Use::kConnectOnly) {
     Set(CURLOPT_CONNECT_ONLY, 1L);
   } else {
@@ -112,15 +113,23 @@ void EasyHandle::SetConnectionOptions(Use use) {
   if (use == Use::kFreshConnection) Set(CURLOPT_FORBID_REUSE, 1L);
 }
 
-void EasyHandle::SetTlsOptions() {
+absl::Status EasyHandle::SetTlsOptions() {
   Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   Set(CURLOPT_SSL_VERIFYPEER, 1L);
   Set(CURLOPT_SSL_VERIFYHOST, 2L);
-  // The engine's own authority and no other: the system's are libcurl's default folder, beside any CAINFO.
+  // The engine's own authority and no other: the system's are libcurl's defaults.
+  Set(CURLOPT_CAINFO, static_cast<char*>(nullptr));
   Set(CURLOPT_CAPATH, static_cast<char*>(nullptr));
-  Set(CURLOPT_CAINFO, (endpoint_.cert_path + "/ca.pem").c_str());
-  Set(CURLOPT_SSLCERT, (endpoint_.cert_path + "/cert.pem").c_str());
-  Set(CURLOPT_SSLKEY, (endpoint_.cert_path + "/key.pem").c_str());
+  OSBX_RETURN_IF_ERROR(SetCertificate(CURLOPT_CAINFO_BLOB, "/ca.pem"));
+  OSBX_RETURN_IF_ERROR(SetCertificate(CURLOPT_SSLCERT_BLOB, "/cert.pem"));
+  return SetCertificate(CURLOPT_SSLKEY_BLOB, "/key.pem");
+}
+
+absl::Status EasyHandle::SetCertificate(CURLoption option, const char* name) {
+  OSBX_ASSIGN_OR_RETURN(std::string content, ReadCertificateFile(endpoint_.cert_path + name));
+  curl_blob blob{content.data(), content.size(), CURL_BLOB_COPY};
+  Set(option, &blob);
+  return absl::OkStatus();
 }
 
 absl::Status EasyHandle::SetRequestOptions() {

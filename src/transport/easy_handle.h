@@ -50,7 +50,8 @@ class EasyHandle {
   static curl_socket_t OpenSocket(void* self, curlsocktype purpose, curl_sockaddr* address);
   absl::Status SetUp(Use use);
   void SetConnectionOptions(Use use);
-  void SetTlsOptions();
+  absl::Status SetTlsOptions();
+  absl::Status SetCertificate(CURLoption option, const char* name);
   absl::Status SetRequestOptions();
   absl::Status AddHeader(const std::string& line);
   template <typename Value>

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <thread>
@@ -29,15 +30,16 @@ TEST_F(IsolationSmoke, RunsUnderTheRuntimeThatWasAsked) {
 TEST_F(IsolationSmoke, HasNoNetworkButLoopback) {
   EXPECT_EQ(box().Output("tail -n +3 /proc/net/dev | sed 's/:.*//; s/ //g'"), "lo\n");
   EXPECT_EQ(box().Output("tail -n +2 /proc/net/route | grep -v '^lo' || true"), "");
-  EXPECT_EQ(box().Output("grep -h nameserver /etc/resolv.conf 2>/dev/null || true"), "");
   for (const char* address : {"169.254.169.254 80", "8.8.8.8 53", "10.213.1.1 22"}) {
     const Result result = box().Shell(std::string("nc -w 2 ") + address + " </dev/null");
-    EXPECT_EQ(result.reason, uint32_t{OSBX_END_EXITED}) << result;
-    EXPECT_NE(result.exit_code, 0) << address;
-    EXPECT_TRUE(Contains(result.err, "unreachable")) << result;
+    EXPECT_TRUE(result.Exited(1)) << result;
+    EXPECT_TRUE(Contains(result.err, OnGvisor() ? "No route to host" : "Network is unreachable")) << result;
   }
+  const Result lookup = box().Shell("nc -w 2 example.com 80 </dev/null");
+  EXPECT_TRUE(lookup.Exited(1)) << lookup;
+  EXPECT_TRUE(Contains(lookup.err, "bad address")) << lookup;
   // Previews need it.
-  EXPECT_EQ(box().Output("(echo hello | nc -l -p 8123 -s 127.0.0.1 >/dev/null) & for i in 1 2 3 4 5 6 7 8 9; do"
+  EXPECT_EQ(box().Output("(echo hello | nc -l -p 8123 >/dev/null) & for i in 1 2 3 4 5 6 7 8 9; do"
                          " nc -w 2 127.0.0.1 8123 </dev/null && break; sleep 0.3; done"),
             "hello\n");
 }
@@ -140,10 +142,28 @@ TEST_F(Isolation, LogsCannotFillTheHostsDisk) {
   const test::Document inspect = test::InspectContainer(box().id());
   EXPECT_EQ(inspect.Text("HostConfig.LogConfig.Type"), "none");
   EXPECT_EQ(inspect.Text("LogPath"), "");
-  const Result result = box().Shell("yes >/proc/1/fd/1");
-  EXPECT_EQ(result.reason, uint32_t{OSBX_END_EXITED}) << result;
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_TRUE(Contains(result.err, "ermission denied")) << result;
+  // Linux refuses; gVisor opens what init has there, and that is /dev/null.
+  const std::string folder =
+      test::Document(test::Ask("GET", "/info").body).Text("DockerRootDir") + "/containers/" + box().id();
+  const auto used = [&folder] {
+    uint64_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.is_regular_file()) bytes += entry.file_size();
+    }
+    return bytes;
+  };
+  const uint64_t before = used();
+  EXPECT_GT(before, 0u);
+  Command flood = NewShell("yes >/proc/1/fd/1");
+  osbx_command_set_timeout_ms(flood.get(), 3000);
+  const Result result = box().Run(flood);
+  if (OnGvisor()) {
+    EXPECT_EQ(result.reason, uint32_t{OSBX_END_TIMED_OUT}) << result;
+    EXPECT_EQ(box().Output("cat /proc/1/fd/1"), "");
+  } else {
+    EXPECT_TRUE(Contains(result.err, "ermission denied")) << result;
+  }
+  EXPECT_LT(used(), before + 65536);
 }
 
 TEST_F(Isolation, SharedMemoryIsOfTheSmallestSize) {
@@ -157,15 +177,21 @@ TEST_F(Isolation, AForkBombMeetsItsLimitAndNothingElse) {
   osbx_spec_set_max_processes(spec.get(), 48);
   Sandbox sandbox("fork-bomb", spec);
   Result bomb;
+  std::atomic<bool> at_limit{false};
   std::thread bomber([&] {
     Command command = NewShell("bomb() { bomb | bomb & }; (bomb; while :; do sleep 7100 & done) & exec sleep 7100");
     osbx_command_set_timeout_ms(command.get(), 15000);
+    osbx_command_set_output(
+        command.get(),
+        [](void* flag, uint32_t, const uint8_t* data, size_t size) {
+          const std::string text(reinterpret_cast<const char*>(data), size);
+          if (Contains(text, "t fork")) *static_cast<std::atomic<bool>*>(flag) = true;
+          return int32_t{0};
+        },
+        &at_limit, nullptr);
     bomb = sandbox.Run(command);
   });
-  EXPECT_TRUE(Eventually([&] {
-    return sandbox.Shell("ls /proc | grep -c '^[0-9]'").status.code != OSBX_OK ||
-           sandbox.CountProcesses("sleep 7100") > 5;
-  }));
+  EXPECT_TRUE(Eventually([&at_limit] { return at_limit.load(); })) << "the limit was not met";
   int worked = 0;
   EXPECT_TRUE(Eventually(
       [&] {
@@ -180,13 +206,12 @@ TEST_F(Isolation, AForkBombMeetsItsLimitAndNothingElse) {
       seconds(12)));
   bomber.join();
   EXPECT_EQ(bomb.reason, uint32_t{OSBX_END_TIMED_OUT}) << bomb;
-  EXPECT_TRUE(Contains(bomb.err, "can't fork") || Contains(bomb.err, "annot fork")) << bomb;
   EXPECT_TRUE(sandbox.Works());
   EXPECT_EQ(sandbox.CountProcesses("sleep 7100"), 0);
 }
 
 TEST_F(Isolation, AForkFailsInsideAtTheLimit) {
-  Spec spec = NewSmallSpec(Python());
+  Spec spec = NewSpec(Python());
   osbx_spec_set_max_processes(spec.get(), 32);
   Sandbox sandbox("fork-limit", spec);
   const Result result = sandbox.Run({"python3", "-c",

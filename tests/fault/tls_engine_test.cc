@@ -110,8 +110,9 @@ TEST_F(TlsEngine, ForeignClientCertificateIsRefused) {
       "-subj '/CN=stranger' -keyout key.pem -out cert.pem");
   const LeakCheck leaks;
   const Status status = List(NewBackend(host_, folder).get(), nullptr, NewCancel(10000).get());
-  EXPECT_FALSE(status.ok()) << status;
-  EXPECT_TRUE(status.code == OSBX_E_UNREACHABLE || status.code == OSBX_E_PERMISSION) << status;
+  // With TLS 1.3 the server judges it after the handshake, and its alert may be lost with the connection.
+  EXPECT_TRUE(status.code == OSBX_E_UNREACHABLE || status.code == OSBX_E_BACKEND) << status;
+  EXPECT_NE(status.message.find("certificate"), std::string::npos) << status;
   Figure("foreign client certificate: %s: %s", osbx_status_name(status.code), status.message.c_str());
   leaks.ExpectNoLeak();
 }
@@ -119,7 +120,8 @@ TEST_F(TlsEngine, ForeignClientCertificateIsRefused) {
 TEST_F(TlsEngine, PlainTextToATlsPortIsAClearError) {
   const LeakCheck leaks;
   const Status status = List(NewBackend(host_).get(), nullptr, NewCancel(10000).get());
-  EXPECT_TRUE(status.code == OSBX_E_UNREACHABLE || status.code == OSBX_E_BACKEND) << status;
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message.find("HTTPS"), std::string::npos) << status;
   EXPECT_LT(status.ms, 5000);
   Figure("plain text to a TLS port: %s: %s", osbx_status_name(status.code), status.message.c_str());
   leaks.ExpectNoLeak();

@@ -179,8 +179,8 @@ TEST_P(GuestScripts, GetTellsWhatIsNoFile) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shells, GuestScripts, testing::ValuesIn(Shells()), [](const auto& info) {
-  const std::string& path = info.param[0];
+INSTANTIATE_TEST_SUITE_P(Shells, GuestScripts, testing::ValuesIn(Shells()), [](const auto& shell) {
+  const std::string& path = shell.param[0];
   return path.substr(path.rfind('/') + 1);
 });
 

@@ -282,8 +282,10 @@ TEST(ProcessManners, SaysThatDescriptorsHaveRunOut) {
     Client client(daemon->endpoint());
     if (!client.Get("/").ok()) return 1;
     // What is open stays usable; nothing new can be opened.
-    const rlimit none{0, 0};
-    if (setrlimit(RLIMIT_NOFILE, &none) != 0) return 2;
+    const int lowest_free = dup(STDERR_FILENO);
+    close(lowest_free);
+    const rlimit no_more{static_cast<rlim_t>(lowest_free), static_cast<rlim_t>(lowest_free)};
+    if (lowest_free < 0 || setrlimit(RLIMIT_NOFILE, &no_more) != 0) return 2;
     if (!client.Get("/").ok()) return 3;
     const absl::Status status = client->Call(NewRequest("POST", "/"), Bounded()).status();
     const std::string message(status.message());
