@@ -12,12 +12,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime(10000);    // one question to the engine
-constexpr milliseconds kKillTime(10000);    // all attempts to end a tree, in a fork bomb on a busy host
-constexpr milliseconds kOutputGrace(2000);  // for output that is still under way after the tree has ended
-constexpr milliseconds kExitGrace(300);     // the same after the sandbox has ended
-constexpr milliseconds kDeathGrace(3000);   // for the sandbox's end, once its runtime has said that it lost it
-constexpr milliseconds kSigkillGrace(1000);  // for the sandbox's end, when a command was killed by who knows whom
+constexpr milliseconds kCallTime(10000);        // one question to the engine
+constexpr milliseconds kKillTime(10000);        // all attempts to end a tree, in a fork bomb on a busy host
+constexpr milliseconds kOutputGrace(2000);      // for output that is still under way after the tree has ended
+constexpr milliseconds kExitGrace(300);         // the same after the sandbox has ended
+constexpr milliseconds kDeathGrace(3000);       // for the sandbox's end, once its runtime has said that it lost it
+constexpr milliseconds kSigkillGrace(1000);     // for the sandbox's end, when a command was killed by who knows whom
 constexpr milliseconds kUnexplainedGrace(150);  // the same, when the engine may have lost its stream
 
 int64_t UnixNanosecondsNow() {
@@ -104,7 +104,11 @@ void ExecSession::ConcludeExit(int64_t exit_code, bool ran) {
   if (std::optional<int32_t> code = start_failure_.Conclude(ran ? -1 : exit_code, deliver)) {
     engine_->Log(base::LogLevel::kInfo, "a command could not be started: " + start_failure_.text());
     core::JobEnd end = {core::EndReason::kExited, *code, 0, {}, true};
-    if (start_failure_.not_running()) end.not_started = base::Error(base::Code::kNotRunning, "the sandbox is not running");
+    if (start_failure_.not_running())
+      end.not_started = base::Error(base::Code::kNotRunning, "the sandbox is not running");
+    if (start_failure_.runtime_failed()) {
+      end.not_started = base::Error(base::Code::kBackend, "the command could not be started: " + start_failure_.text());
+    }
     if (start_failure_.at_capacity()) {
       end.not_started =
           base::Error(base::Code::kAtCapacity, "the command could not be started: the sandbox is at its process limit");
@@ -120,10 +124,13 @@ void ExecSession::ConcludeExit(int64_t exit_code, bool ran) {
   if (!killed && !unexplained && !(lost && exit_code == 128)) return Finish(end);
   // Killed by a signal that is not ours: by the kernel for want of memory, with the whole sandbox, or by the guest.
   std::weak_ptr<ExecSession> weak = weak_from_this();
-  grace_->ExpireAt(base::Clock::now() + (lost ? kDeathGrace : killed ? kSigkillGrace : kUnexplainedGrace), [weak, end] {
-    auto self = weak.lock();
-    if (self != nullptr && !self->finished_) self->AskWhetherOutOfMemory(end);
-  });
+  grace_->ExpireAt(base::Clock::now() + (lost     ? kDeathGrace
+                                         : killed ? kSigkillGrace
+                                                  : kUnexplainedGrace),
+                   [weak, end] {
+                     auto self = weak.lock();
+                     if (self != nullptr && !self->finished_) self->AskWhetherOutOfMemory(end);
+                   });
 }
 
 void ExecSession::OnContainerExit() {

@@ -74,6 +74,9 @@ bool StartFailureFilter::not_running() const {
   return ReasonHas(held_, {"cannot exec in a stopped ", "cannot exec in a deleted "});
 }
 
+// containerd's words when the runtime's process ended without any of its own (seen of runsc on a busy host).
+bool StartFailureFilter::runtime_failed() const { return ReasonHas(held_, {"did not terminate successfully"}); }
+
 core::JobEnd EndFromExitCode(int64_t exit_code) {
   core::JobEnd end;
   end.exit_code = static_cast<int32_t>(exit_code & 0xff);

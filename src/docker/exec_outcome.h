@@ -31,6 +31,9 @@ class StartFailureFilter {
   // The same: that the sandbox has ended, though the engine did not know it yet.
   bool not_running() const;
 
+  // The same: that the runtime itself failed, which says nothing about the program.
+  bool runtime_failed() const;
+
   // The runtime's text, after Conclude() gave a code.
   const std::string& text() const { return held_; }
 

@@ -2,7 +2,8 @@
 // is.
 //
 // The environment says where to run: DOCKER_HOST (the private engine), OSBX_TEST_BUSYBOX and OSBX_TEST_PYTHON (images),
-// OSBX_TEST_RUNTIME (runsc unless set); OSBX_TEST_LOG shows the library's log. Without an engine every program here fails; none skips.
+// OSBX_TEST_RUNTIME (runsc unless set); OSBX_TEST_LOG shows the library's log. Without an engine every program here
+// fails; none skips.
 #ifndef OSBX_TESTS_E2E_SANDBOX_FIXTURE_H_
 #define OSBX_TESTS_E2E_SANDBOX_FIXTURE_H_
 

@@ -54,8 +54,8 @@ void ExpectAllFail(const std::string& host, osbx_status expected, const char* wh
     EXPECT_EQ(status.code, expected) << name << ": " << status;
     EXPECT_FALSE(status.message.empty());
     EXPECT_LT(status.ms, kGenerousMs) << name;
-    Figure("%s, %s: %s after %lld ms: %s", what, name, osbx_status_name(status.code),
-           static_cast<long long>(status.ms), status.message.c_str());
+    Figure("%s, %s: %s after %lld ms: %s", what, name, osbx_status_name(status.code), static_cast<long long>(status.ms),
+           status.message.c_str());
   }
   leaks.ExpectNoLeak();
 }
@@ -234,8 +234,8 @@ void ExpectClearFailures(const scripted_answer* script, const char* said) {
     const Backend backend = NewBackend(daemon.uri());
     const Cancel cancel = NewCancel(5000);
     const Status status = operation(backend.get(), cancel.get());
-    EXPECT_TRUE(status.code == OSBX_E_UNREACHABLE || status.code == OSBX_E_BACKEND) << name << " told \"" << said
-                                                                                    << "\": " << status;
+    EXPECT_TRUE(status.code == OSBX_E_UNREACHABLE || status.code == OSBX_E_BACKEND)
+        << name << " told \"" << said << "\": " << status;
     EXPECT_FALSE(status.message.empty()) << name << " told " << said;
     EXPECT_LT(status.ms, kGenerousMs) << name << " told " << said;
   }

@@ -29,11 +29,13 @@ ApiAnswer CallEngine(const std::string& socket_path, const std::string& method, 
   ApiAnswer answer;
   std::string text;
   if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = method + " " + target + " HTTP/1.0\r\nHost: engine\r\nContent-Type: application/json\r\n" +
+    const std::string request = method + " " + target +
+                                " HTTP/1.0\r\nHost: engine\r\nContent-Type: application/json\r\n" +
                                 "Content-Length: " + std::to_string(json.size()) + "\r\n\r\n" + json;
     (void)send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     char buffer[16384];
-    for (ssize_t got = 0; (got = recv(fd, buffer, sizeof(buffer), 0)) > 0;) text.append(buffer, static_cast<size_t>(got));
+    for (ssize_t got = 0; (got = recv(fd, buffer, sizeof(buffer), 0)) > 0;)
+      text.append(buffer, static_cast<size_t>(got));
   }
   close(fd);
   const size_t end = text.find("\r\n\r\n");

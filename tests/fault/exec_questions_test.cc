@@ -13,8 +13,8 @@ using ExecQuestions = ExecStream;
 
 constexpr char kOutOfLuck[] = "{\"message\":\"out of luck\"}";
 
-// The stream ends behind the first line, as that of a program that closes its output and runs on: only inspect can tell.
-// (gVisor keeps the pipe open after such a close.)
+// The stream ends behind the first line, as that of a program that closes its output and runs on: only inspect can
+// tell. (gVisor keeps the pipe open after such a close.)
 ProxyRule EndOfStreamAfterTheFirstLine() {
   return ProxyRule("POST", kStart, Action::kCutResponse).BehindHead(8 + sizeof("started\n") - 1).Times(1);
 }
@@ -50,11 +50,11 @@ TEST_F(ExecQuestions, ForgottenExecIsOutcomeUnknownWhileTheSandboxRuns) {
 TEST_F(ExecQuestions, InspectCutOrNonsenseIsNeverAnExitCode) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ";
   for (const std::string& said : {
-           head + "500\r\n\r\n{\"Running\":false,\"ExitCode\":0}",                     // cut
-           head + "2\r\n\r\n{}",                                                       // says nothing
-           head + "31\r\n\r\n{\"Running\":false,\"ExitCode\":\"0\"}",                  // a text
-           head + "44\r\n\r\n{\"Running\":true,\"Running\":false,\"ExitCode\":0}",     // twice
-           head + "35\r\n\r\n{\"Running\":false,\"ExitCode\":12345678}xx",             // trailing
+           head + "500\r\n\r\n{\"Running\":false,\"ExitCode\":0}",                  // cut
+           head + "2\r\n\r\n{}",                                                    // says nothing
+           head + "31\r\n\r\n{\"Running\":false,\"ExitCode\":\"0\"}",               // a text
+           head + "44\r\n\r\n{\"Running\":true,\"Running\":false,\"ExitCode\":0}",  // twice
+           head + "35\r\n\r\n{\"Running\":false,\"ExitCode\":12345678}xx",          // trailing
            std::string("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
        }) {
     proxy_.AddRule(ProxyRule("GET", kInspectExec, Action::kAnswer).Answer(said));

@@ -192,15 +192,14 @@ Ended Exec(osbx_sandbox* sandbox, const std::vector<std::string>& argv, const Ex
 
 Status Put(osbx_sandbox* sandbox, const std::string& path, const std::string& bytes, osbx_cancel* cancel) {
   Call call;
-  return call.Done(osbx_file_put(sandbox, path.c_str(), 0, reinterpret_cast<const uint8_t*>(bytes.data()),
-                                 bytes.size(), 0, cancel, call.err()));
+  return call.Done(osbx_file_put(sandbox, path.c_str(), 0, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(),
+                                 0, cancel, call.err()));
 }
 
 Status PutStream(osbx_sandbox* sandbox, const std::string& path, const Reader& reader, osbx_cancel* cancel) {
   Reader copy = reader;
   Call call;
-  return call.Done(
-      osbx_file_put_stream(sandbox, path.c_str(), 0, &CallInput, &copy, nullptr, 0, cancel, call.err()));
+  return call.Done(osbx_file_put_stream(sandbox, path.c_str(), 0, &CallInput, &copy, nullptr, 0, cancel, call.err()));
 }
 
 Status Get(osbx_sandbox* sandbox, const std::string& path, std::string* bytes, osbx_cancel* cancel, size_t max) {
@@ -294,8 +293,7 @@ void SandboxForTest::Mend() {
 bool SandboxForTest::Runs(const std::string& text) {
   // The pattern does not match itself: its first letter stands in brackets.
   const std::string pattern = "[" + text.substr(0, 1) + "]" + text.substr(1);
-  const Ended found =
-      Shell(get(), "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -q '" + pattern + "'");
+  const Ended found = Shell(get(), "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -q '" + pattern + "'");
   EXPECT_TRUE(found.status.ok() && found.reason == OSBX_END_EXITED) << found;
   return found.exit_code == 0;
 }

@@ -1,5 +1,6 @@
-// The host process is killed with SIGKILL in the middle of a put: the old file stays whole, and what the put had written
-// beside it goes. An end of its input is no proof for the guest, since the engine makes a clean one of a dead client.
+// The host process is killed with SIGKILL in the middle of a put: the old file stays whole, and what the put had
+// written beside it goes. An end of its input is no proof for the guest, since the engine makes a clean one of a dead
+// client.
 //
 // The victim is this program started again, so that it is a process of its own in every way.
 #include <fcntl.h>
@@ -23,7 +24,8 @@ namespace {
 using Action = ProxyRule::Action;
 constexpr char kPath[] = "/workspace/d/file";
 
-// argv: --victim HOST NAME buffer|stream SIZE STOP. A stream stops for ever after STOP bytes and says so on descriptor 3.
+// argv: --victim HOST NAME buffer|stream SIZE STOP. A stream stops for ever after STOP bytes and says so on
+// descriptor 3.
 int RunVictim(char** argv) {
   const std::string how = argv[4];
   const size_t size = std::stoull(argv[5]);
@@ -66,7 +68,7 @@ class HostKilled : public ::testing::Test {
     const pid_t pid = fork();
     if (pid == 0) {
       if (dup2(pipe_fds[1], 3) != 3) _exit(20);
-      const char* arguments[] = {"victim",      "--victim",   uri.c_str(),   owner_->name().c_str(),
+      const char* arguments[] = {"victim",    "--victim",    uri.c_str(),   owner_->name().c_str(),
                                  how.c_str(), sizes.c_str(), stops.c_str(), nullptr};
       execv("/proc/self/exe", const_cast<char* const*>(arguments));
       _exit(21);
@@ -91,7 +93,8 @@ class HostKilled : public ::testing::Test {
     EXPECT_TRUE(WaitUntil([&] {
       names = Shell(owner_->get(), "ls -A /workspace/d").out;
       return names == "file\n";
-    })) << what << " at " << at << " leaves " << names;
+    })) << what
+        << " at " << at << " leaves " << names;
     const int64_t clean = monotonic_ms() - killed;
     std::string content;
     const Status status = Get(owner_->get(), kPath, &content);

@@ -35,9 +35,7 @@ TEST(ImpostorEngine, RuntimeNamedRunscThatIsRuncIsRefusedAndLeavesNothing) {
   EXPECT_EQ(CountContainers(engine.socket(), "osbx-"), 0);
 }
 
-TEST(ImpostorEngine, RuntimeWhoseNameBeginsSoIsRefusedToo) {
-  ExpectRefused(EngineHost(), "runsc-impostor");
-}
+TEST(ImpostorEngine, RuntimeWhoseNameBeginsSoIsRefusedToo) { ExpectRefused(EngineHost(), "runsc-impostor"); }
 
 }  // namespace
 }  // namespace osbx::testing

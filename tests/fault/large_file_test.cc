@@ -41,8 +41,8 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context_;
 };
 
-// Random bytes, and in each piece the position that it has in the file, so that no loss, repetition or exchange of pieces
-// would go unseen. Cheap, since it is the transfer that is to be measured.
+// Random bytes, and in each piece the position that it has in the file, so that no loss, repetition or exchange of
+// pieces would go unseen. Cheap, since it is the transfer that is to be measured.
 class Generator {
  public:
   Generator() : block_(kBlock) {
@@ -93,13 +93,16 @@ TEST(LargeFileSoak, FiveGibibytesInAndOut) {
   Sha256 sent;
   uint64_t left = kSize;
   const Cancel cancel = NewCancel(kDeadlineMs);
-  Status status = PutStream(owner.get(), "/workspace/large", [&](uint8_t* buffer, size_t capacity) -> int64_t {
-    const auto part = static_cast<size_t>(std::min<uint64_t>(left, capacity));
-    generator.Fill(buffer, part);
-    sent.Add(buffer, part);
-    left -= part;
-    return static_cast<int64_t>(part);
-  }, cancel.get());
+  Status status = PutStream(
+      owner.get(), "/workspace/large",
+      [&](uint8_t* buffer, size_t capacity) -> int64_t {
+        const auto part = static_cast<size_t>(std::min<uint64_t>(left, capacity));
+        generator.Fill(buffer, part);
+        sent.Add(buffer, part);
+        left -= part;
+        return static_cast<int64_t>(part);
+      },
+      cancel.get());
   ASSERT_TRUE(status.ok()) << status << ", " << left << " bytes left";
   const std::string hash = sent.Hex();
   Figure("put of %llu bytes: %lld ms (%.0f MiB/s), peak +%ld KiB", static_cast<unsigned long long>(kSize),
@@ -109,11 +112,14 @@ TEST(LargeFileSoak, FiveGibibytesInAndOut) {
   Sha256 received;
   uint64_t bytes = 0;
   osbx_cancel_set_timeout_ms(cancel.get(), kDeadlineMs);
-  status = GetStream(owner.get(), "/workspace/large", [&](const uint8_t* data, size_t size) {
-    received.Add(data, size);
-    bytes += size;
-    return 0;
-  }, cancel.get());
+  status = GetStream(
+      owner.get(), "/workspace/large",
+      [&](const uint8_t* data, size_t size) {
+        received.Add(data, size);
+        bytes += size;
+        return 0;
+      },
+      cancel.get());
   ASSERT_TRUE(status.ok()) << status << ", " << bytes << " bytes came";
   EXPECT_EQ(bytes, kSize);
   EXPECT_EQ(received.Hex(), hash);

@@ -110,9 +110,11 @@ TEST(ManyAtOnce, CancelsAmongManyHitOnlyTheirOwn) {
         options.cancel = cancel.get();
         if (i % 2 == 0) {
           const FireLater fire(cancel.get(), 1500);
-          ends[static_cast<size_t>(i)] = Shell(sandbox.get(), "echo " + std::to_string(i) + "; exec sleep 3161", options);
+          ends[static_cast<size_t>(i)] =
+              Shell(sandbox.get(), "echo " + std::to_string(i) + "; exec sleep 3161", options);
         } else {
-          ends[static_cast<size_t>(i)] = Shell(sandbox.get(), "echo " + std::to_string(i) + "; sleep 5; exit 8", options);
+          ends[static_cast<size_t>(i)] =
+              Shell(sandbox.get(), "echo " + std::to_string(i) + "; sleep 5; exit 8", options);
         }
       });
     }

@@ -92,8 +92,8 @@ class OutputMemory : public ::testing::Test {
     char self[4096];
     const ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
     EXPECT_GT(size, 0);
-    const std::string line = FirstLineOf(std::string(self, static_cast<size_t>(size)) + " --measure " + owner_->name() +
-                                         " " + how);
+    const std::string line =
+        FirstLineOf(std::string(self, static_cast<size_t>(size)) + " --measure " + owner_->name() + " " + how);
     EXPECT_EQ(std::sscanf(line.c_str(), "%ld %ld %zu %d %d %lld", &measured.idle, &measured.peak, &measured.bytes,
                           &measured.exit_code, &measured.truncated, &measured.ms),
               6)

@@ -73,10 +73,11 @@ void RunRounds(int rounds, int workers, long most_growth_kib, int64_t budget_ms)
     const int64_t ms = monotonic_ms() - started;
     EXPECT_EQ(done, rounds) << "not done in " << budget_ms << " ms";
     const long grown = TrimmedKib() - memory;
-    Figure("%d rounds in %lld ms (%lld ms each): resident %ld KiB, grown by %ld KiB; descriptors %d, were %d; threads "
-           "%d, were %d",
-           done, static_cast<long long>(ms), static_cast<long long>(ms / (done > 0 ? done : 1)), memory, grown,
-           process_fd_count(), fds, process_thread_count(), threads);
+    Figure(
+        "%d rounds in %lld ms (%lld ms each): resident %ld KiB, grown by %ld KiB; descriptors %d, were %d; threads "
+        "%d, were %d",
+        done, static_cast<long long>(ms), static_cast<long long>(ms / (done > 0 ? done : 1)), memory, grown,
+        process_fd_count(), fds, process_thread_count(), threads);
     WaitUntil([&] { return process_fd_count() <= fds; }, 10000);
     EXPECT_LE(process_fd_count(), fds);
     EXPECT_LE(process_thread_count(), threads);

@@ -1,5 +1,5 @@
-// An engine that falls silent or goes away between calls, seen by what works on a sandbox that is there: exec, put, get,
-// stop. The engine is real, behind a proxy.
+// An engine that falls silent or goes away between calls, seen by what works on a sandbox that is there: exec, put,
+// get, stop. The engine is real, behind a proxy.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -26,8 +26,7 @@ std::vector<std::pair<const char*, Operation>> Operations() {
          options.cancel = cancel;
          return Exec(sandbox, {"true"}, options).status;
        }},
-      {"put",
-       [](osbx_sandbox* sandbox, osbx_cancel* cancel) { return Put(sandbox, "/workspace/a", "bytes", cancel); }},
+      {"put", [](osbx_sandbox* sandbox, osbx_cancel* cancel) { return Put(sandbox, "/workspace/a", "bytes", cancel); }},
       {"get", [](osbx_sandbox* sandbox, osbx_cancel* cancel) { return Get(sandbox, "/workspace/a", nullptr, cancel); }},
   };
 }
@@ -117,7 +116,8 @@ TEST_F(SilentEngine, EngineThatWentAwayIsUnreachableAndWorksAgainWhenItIsBack) {
   leaks.ExpectNoLeak();
 }
 
-// A kept-alive connection that the engine closed: a call that changes nothing tries again, one that does uses a new one.
+// A kept-alive connection that the engine closed: a call that changes nothing tries again, one that does uses a new
+// one.
 TEST_F(SilentEngine, KeptConnectionThatTheEngineClosedIsNoFailure) {
   OpenThroughProxy();
   ASSERT_TRUE(List(backend_.get(), nullptr).ok());
@@ -149,8 +149,8 @@ TEST_F(SilentEngine, EachRequestOfAnExecMayBeRefused) {
            {"POST", "/exec/[^/]*/start$", {OSBX_E_BACKEND}},
        }) {
     OpenThroughProxy();
-    proxy_.AddRule(ProxyRule(one.method, one.target, Action::kAnswer)
-                       .Answer(ProxyAnswer(500, "{\"message\":\"out of luck\"}")));
+    proxy_.AddRule(
+        ProxyRule(one.method, one.target, Action::kAnswer).Answer(ProxyAnswer(500, "{\"message\":\"out of luck\"}")));
     for (const auto& [name, operation] : Operations()) {
       const Cancel cancel = NewCancel(10000);
       const Status status = operation(sandbox_.get(), cancel.get());

@@ -73,8 +73,8 @@ class ExecStream : public ::testing::Test {
   }
 
   static void Print(const char* what, const Ended& ended) {
-    Figure("%s: %s %s %d after %lld ms", what, osbx_status_name(ended.status.code),
-           osbx_end_reason_name(ended.reason), ended.exit_code, static_cast<long long>(ended.status.ms));
+    Figure("%s: %s %s %d after %lld ms", what, osbx_status_name(ended.status.code), osbx_end_reason_name(ended.reason),
+           ended.exit_code, static_cast<long long>(ended.status.ms));
   }
 
   inline static SandboxForTest* owner_ = nullptr;

@@ -31,8 +31,8 @@ class TlsEngine : public ::testing::Test {
   // A folder with the certificates that `script` makes of the good ones in $good.
   static std::string Certificates(const std::string& name, const std::string& script) {
     const std::string folder = folder_ + "/" + name;
-    const std::string command =
-        "mkdir -p " + folder + " && cd " + folder + " && good=" + certificates_ + " && { " + script + "; } >/dev/null 2>&1";
+    const std::string command = "mkdir -p " + folder + " && cd " + folder + " && good=" + certificates_ + " && { " +
+                                script + "; } >/dev/null 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return folder;
   }

@@ -108,12 +108,13 @@ TEST_F(TransferCut, PutThatStallsEndsByDeadlineAndByCancel) {
 TEST_F(TransferCut, SourceThatFailsLeavesTheOldFile) {
   PutOld();
   size_t given = 0;
-  const Status status = PutStream(sandbox_.get(), "/workspace/d/file", [&](uint8_t* buffer, size_t capacity) -> int64_t {
-    if (given > 1000000) return -1;
-    std::fill_n(buffer, capacity, 'n');
-    given += capacity;
-    return static_cast<int64_t>(capacity);
-  });
+  const Status status =
+      PutStream(sandbox_.get(), "/workspace/d/file", [&](uint8_t* buffer, size_t capacity) -> int64_t {
+        if (given > 1000000) return -1;
+        std::fill_n(buffer, capacity, 'n');
+        given += capacity;
+        return static_cast<int64_t>(capacity);
+      });
   EXPECT_EQ(status.code, OSBX_E_CALLBACK) << status;
   ExpectNoTemporary();
   EXPECT_EQ(Content(), "old");
@@ -126,10 +127,13 @@ TEST_F(TransferCut, GetCutAnywhereIsNeverASuccess) {
     proxy_.AddRule(ProxyRule("POST", kStart, Action::kCutResponse).BehindHead(at).Times(1));
     size_t got = 0;
     const Cancel cancel = NewCancel(20000);
-    const Status status = GetStream(sandbox_.get(), "/workspace/d/file", [&](const uint8_t*, size_t size) {
-      got += size;
-      return 0;
-    }, cancel.get());
+    const Status status = GetStream(
+        sandbox_.get(), "/workspace/d/file",
+        [&](const uint8_t*, size_t size) {
+          got += size;
+          return 0;
+        },
+        cancel.get());
     PrintStatus("get cut", at, status);
     EXPECT_FALSE(status.ok() && got != kSize) << got << " bytes are said to be all of " << kSize;
     EXPECT_LT(status.ms, kBoundMs);
@@ -167,8 +171,8 @@ TEST_F(TransferCut, GetThatStallsEndsByDeadlineAndByCancel) {
     const Cancel cancel = NewCancel(fire ? -1 : 1500);
     std::unique_ptr<FireLater> later;
     if (fire) later = std::make_unique<FireLater>(cancel.get(), 1500);
-    const Status status =
-        GetStream(sandbox_.get(), "/workspace/d/file", [](const uint8_t*, size_t) { return 0; }, cancel.get());
+    const Status status = GetStream(
+        sandbox_.get(), "/workspace/d/file", [](const uint8_t*, size_t) { return 0; }, cancel.get());
     PrintStatus(fire ? "get stalled, cancelled after 1.5 s," : "get stalled, deadline 1.5 s,", 100000, status);
     EXPECT_EQ(status.code, fire ? OSBX_E_CANCELED : OSBX_E_TIMEOUT) << status;
     EXPECT_LT(status.ms, kBoundMs);

@@ -68,8 +68,9 @@ bool IsUpgrade(const std::string& head) {
 }  // namespace
 
 std::string ProxyAnswer(int status, const std::string& json) {
-  return "HTTP/1.1 " + std::to_string(status) + " Something\r\nContent-Type: application/json\r\nContent-Length: " +
-         std::to_string(json.size()) + "\r\nConnection: close\r\n\r\n" + json;
+  return "HTTP/1.1 " + std::to_string(status) +
+         " Something\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(json.size()) +
+         "\r\nConnection: close\r\n\r\n" + json;
 }
 
 struct SocketProxy::Shared {
@@ -134,23 +135,23 @@ struct SocketProxy::Connection {
   bool broken = false;    // the same: Die() was called
 
   // What the thread knows.
-  std::string head;          // of the next request, as far as it has come
-  size_t body_left = 0;      // of the present request
+  std::string head;      // of the next request, as far as it has come
+  size_t body_left = 0;  // of the present request
   bool tunnel = false;
-  int rule = -1;             // of the present request
+  int rule = -1;  // of the present request
   ProxyRule current;
-  size_t behind_head = 0;    // bytes passed behind the head of the request
-  size_t response = 0;       // bytes of its response passed
+  size_t behind_head = 0;  // bytes passed behind the head of the request
+  size_t response = 0;     // bytes of its response passed
   size_t response_limit = 0;
-  std::string response_head; // until it is whole
-  bool stall_up = false;     // nothing more to the daemon
-  bool daemon_muted = false;  // nothing more from the daemon
-  bool stall_read = false;   // nothing more from the client
-  bool stall_down = false;   // nothing more to the client
+  std::string response_head;                        // until it is whole
+  bool stall_up = false;                            // nothing more to the daemon
+  bool daemon_muted = false;                        // nothing more from the daemon
+  bool stall_read = false;                          // nothing more from the client
+  bool stall_down = false;                          // nothing more to the client
   bool client_ended = false, daemon_ended = false;  // their writing
   bool client_gone = false, daemon_gone = false;    // wholly
   bool close_now = false;
-  std::string up, down;      // waiting to be written
+  std::string up, down;  // waiting to be written
   bool up_shut = false;
 
   void Serve();
@@ -227,7 +228,8 @@ bool SocketProxy::Connection::Step() {
   if (daemon_ended && down.empty() && !stall_down) return false;
 
   // A side that is held back is watched for its end all the same: a dead client must not leave the daemon waiting.
-  pollfd waits[3] = {{client_gone ? -1 : client, 0, 0}, {daemon_gone && !reads_daemon ? -1 : daemon, 0, 0}, {wake, POLLIN, 0}};
+  pollfd waits[3] = {
+      {client_gone ? -1 : client, 0, 0}, {daemon_gone && !reads_daemon ? -1 : daemon, 0, 0}, {wake, POLLIN, 0}};
   if (reads_client && up.size() < kPiece) waits[0].events |= POLLIN;
   if (!down.empty() && !stall_down) waits[0].events |= POLLOUT;
   if (reads_daemon && down.size() < kPiece) waits[1].events |= POLLIN;

@@ -1,5 +1,5 @@
-// A unix socket in front of a daemon's own that passes everything on, until a rule says otherwise: cut here, stall there,
-// answer in the daemon's place. Knows just enough HTTP to tell one request from the next.
+// A unix socket in front of a daemon's own that passes everything on, until a rule says otherwise: cut here, stall
+// there, answer in the daemon's place. Knows just enough HTTP to tell one request from the next.
 //
 //   SocketProxy proxy("/run/docker.sock");
 //   int start = proxy.AddRule(ProxyRule("POST", "/exec/.*/start", ProxyRule::Action::kCutResponse).At(300));

@@ -47,6 +47,26 @@ TEST(StartFailure, TheReasonIsReadBehindTheNameThatTheGuestChose) {
   EXPECT_EQ(Filter({{core::kStdout, kMisleadingName}}, 126).code, 126);
 }
 
+TEST(StartFailure, WhatIsNotTheProgramsFaultIsTold) {
+  const auto conclude = [](std::string_view text) {
+    StartFailureFilter filter;
+    const auto nothing = [](uint32_t, std::string_view) {};
+    filter.Feed(core::kStdout, text, nothing);
+    EXPECT_TRUE(filter.Conclude(126, nothing).has_value()) << text;
+    return filter;
+  };
+  const StartFailureFilter dead = conclude("cannot exec in a stopped state: unknown\r\n");
+  EXPECT_TRUE(dead.not_running());
+  EXPECT_FALSE(dead.runtime_failed());
+  const StartFailureFilter crashed =
+      conclude("OCI runtime exec failed: /usr/bin/runsc did not terminate successfully: exit status 128: unknown\r\n");
+  EXPECT_TRUE(crashed.runtime_failed());
+  EXPECT_FALSE(crashed.not_running());
+  const StartFailureFilter denied = conclude(kRunscDenied);
+  EXPECT_FALSE(denied.runtime_failed());
+  EXPECT_FALSE(denied.not_running());
+}
+
 TEST(StartFailure, TheSentenceMayComeInAnySplit) {
   const std::string text = kRuncNotFound;
   for (size_t cut = 1; cut < text.size(); ++cut) {
