@@ -31,11 +31,11 @@
  *  3. Strings are NUL-terminated UTF-8; content is pointer and length, any bytes. Inputs are copied before the call
  *     returns; only the callbacks of a blocking call, and their user data, must live until it does. Returned pointers
  *     are borrowed from a handle and die with it.
- *  4. Builders (config, spec, command) take one property a call. Setters return nothing: the first bad value sticks, and
- *     the call that uses the builder reports it as OSBX_E_INVALID. A builder may be used by many calls and freed after.
+ *  4. Builders (config, spec, command) take one property a call. Setters return nothing: the first bad value sticks,
+ * and the call that uses the builder reports it as OSBX_E_INVALID. A builder may be used by many calls and freed after.
  *  5. `uint32_t flags` is 0 in this version; unknown bits are OSBX_E_INVALID.
- *  6. A cancel token may be NULL: no deadline, no cancel. Where one is given, a deadline or a cancel from another thread
- *     ends the waiting within 100 ms, also when the daemon accepts and never answers.
+ *  6. A cancel token may be NULL: no deadline, no cancel. Where one is given, a deadline or a cancel from another
+ * thread ends the waiting within 100 ms, also when the daemon accepts and never answers.
  *  7. Callbacks run on the thread that called the function, unless said; their data is valid only during the callback.
  *     A callback may call any function of the library, but not free what the running call uses. It must return: it may
  *     not throw, longjmp or end the thread.
@@ -44,8 +44,8 @@
  *     OSBX_E_PERMISSION (the socket refuses us), OSBX_E_TIMEOUT, OSBX_E_CANCELED, OSBX_E_BACKEND (the daemon failed or
  *     answered nonsense), OSBX_E_UNSUPPORTED (a daemon older than API 1.41). "Errors" below lists what comes on top.
  *  9. The library never prints, exits, forks the host program or touches its signals, working directory, umask, locale
- *     or environment, and leaves its children and waitpid(-1) alone. It may be loaded twice, unloaded, and used after fork in
- *     the child, where it shares nothing with the parent.
+ *     or environment, and leaves its children and waitpid(-1) alone. It may be loaded twice, unloaded, and used after
+ * fork in the child, where it shares nothing with the parent.
  *
  * THREADS
  *   backend, sandbox, cancel                 any number of threads at once
@@ -77,40 +77,41 @@ extern "C" {
 
 /* == 1. Types and constants ================================================================================== */
 
-typedef struct osbx_error osbx_error;       /* why a call failed */
-typedef struct osbx_cancel osbx_cancel;     /* a deadline and a cancel, for any number of calls */
-typedef struct osbx_config osbx_config;     /* builder: how to reach the daemon */
-typedef struct osbx_backend osbx_backend;   /* one daemon */
-typedef struct osbx_spec osbx_spec;         /* builder: what a sandbox is made of */
-typedef struct osbx_sandbox osbx_sandbox;   /* one sandbox */
-typedef struct osbx_info osbx_info;         /* what is known of a sandbox; borrowed */
-typedef struct osbx_list osbx_list;         /* several of them */
-typedef struct osbx_command osbx_command;   /* builder: a command to run */
-typedef struct osbx_result osbx_result;     /* how it ended, and its output */
-typedef struct osbx_buffer osbx_buffer;     /* bytes */
+typedef struct osbx_error osbx_error;     /* why a call failed */
+typedef struct osbx_cancel osbx_cancel;   /* a deadline and a cancel, for any number of calls */
+typedef struct osbx_config osbx_config;   /* builder: how to reach the daemon */
+typedef struct osbx_backend osbx_backend; /* one daemon */
+typedef struct osbx_spec osbx_spec;       /* builder: what a sandbox is made of */
+typedef struct osbx_sandbox osbx_sandbox; /* one sandbox */
+typedef struct osbx_info osbx_info;       /* what is known of a sandbox; borrowed */
+typedef struct osbx_list osbx_list;       /* several of them */
+typedef struct osbx_command osbx_command; /* builder: a command to run */
+typedef struct osbx_result osbx_result;   /* how it ended, and its output */
+typedef struct osbx_buffer osbx_buffer;   /* bytes */
 
 /* Status codes. Append-only: a number never changes its meaning. Handle unknown negative numbers as failure. */
 typedef int32_t osbx_status;
 enum osbx_status_code {
   OSBX_OK = 0,
-  OSBX_E_INTERNAL = -1,             /* a defect of the library */
-  OSBX_E_NO_MEMORY = -2,            /* this process is out of memory */
-  OSBX_E_INVALID = -3,              /* an argument or option is wrong; the message says which and what is allowed */
-  OSBX_E_NOT_FOUND = -4,            /* no such sandbox, file ... */
-  OSBX_E_TIMEOUT = -5,              /* the deadline of the cancel token passed */
-  OSBX_E_CANCELED = -6,             /* the cancel token was fired */
-  OSBX_E_RUNTIME_UNAVAILABLE = -7,  /* the host cannot give the isolation or limit that was asked for */
-  OSBX_E_IMAGE_UNAVAILABLE = -8,    /* no such image here, and it cannot be pulled */
-  OSBX_E_CONFLICT = -9,             /* the name or path is in use by something else */
-  OSBX_E_PERMISSION = -10,          /* refused by the daemon's socket, by the guest's file modes, or by a read-only file system */
-  OSBX_E_UNSUPPORTED = -11,         /* this engine, image or version cannot do it */
-  OSBX_E_TOO_LARGE = -12,           /* more bytes than were allowed */
-  OSBX_E_BACKEND = -13,             /* the daemon failed or broke its protocol */
-  OSBX_E_CALLBACK = -14,            /* a callback of yours ended the call */
-  OSBX_E_AT_CAPACITY = -15,         /* the sandbox is at its process limit */
-  OSBX_E_NO_SPACE = -16,            /* the sandbox's disk is full */
-  OSBX_E_UNREACHABLE = -17,         /* no daemon answers */
-  OSBX_E_NOT_RUNNING = -18          /* the sandbox is stopped; osbx_create starts it again */
+  OSBX_E_INTERNAL = -1,            /* a defect of the library */
+  OSBX_E_NO_MEMORY = -2,           /* this process is out of memory */
+  OSBX_E_INVALID = -3,             /* an argument or option is wrong; the message says which and what is allowed */
+  OSBX_E_NOT_FOUND = -4,           /* no such sandbox, file ... */
+  OSBX_E_TIMEOUT = -5,             /* the deadline of the cancel token passed */
+  OSBX_E_CANCELED = -6,            /* the cancel token was fired */
+  OSBX_E_RUNTIME_UNAVAILABLE = -7, /* the host cannot give the isolation or limit that was asked for */
+  OSBX_E_IMAGE_UNAVAILABLE = -8,   /* no such image here, and it cannot be pulled */
+  OSBX_E_CONFLICT = -9,            /* the name or path is in use by something else */
+  OSBX_E_PERMISSION =
+      -10, /* refused by the daemon's socket, by the guest's file modes, or by a read-only file system */
+  OSBX_E_UNSUPPORTED = -11, /* this engine, image or version cannot do it */
+  OSBX_E_TOO_LARGE = -12,   /* more bytes than were allowed */
+  OSBX_E_BACKEND = -13,     /* the daemon failed or broke its protocol */
+  OSBX_E_CALLBACK = -14,    /* a callback of yours ended the call */
+  OSBX_E_AT_CAPACITY = -15, /* the sandbox is at its process limit */
+  OSBX_E_NO_SPACE = -16,    /* the sandbox's disk is full */
+  OSBX_E_UNREACHABLE = -17, /* no daemon answers */
+  OSBX_E_NOT_RUNNING = -18  /* the sandbox is stopped; osbx_create starts it again */
 };
 
 /* Output streams of a command. */
@@ -168,8 +169,8 @@ OSBX_API uint32_t osbx_version(void);
  * Static. Any thread. Since 0.1. */
 OSBX_API const char *osbx_status_name(osbx_status status);
 
-/* The name of an osbx_end_reason in lower case, such as "timed_out"; "unknown" for any other number. Static. Any thread.
- * Since 0.1. */
+/* The name of an osbx_end_reason in lower case, such as "timed_out"; "unknown" for any other number. Static. Any
+ * thread. Since 0.1. */
 OSBX_API const char *osbx_end_reason_name(uint32_t reason);
 
 /* The code of an error, the same as the call returned; OSBX_OK for NULL. Any thread. Since 0.1. */
@@ -179,8 +180,8 @@ OSBX_API osbx_status osbx_error_code(const osbx_error *error);
  * for NULL. Any thread. Since 0.1. */
 OSBX_API const char *osbx_error_message(const osbx_error *error);
 
-/* The HTTP status with which the daemon refused, 100 to 599; 0 when the failure was not the daemon's answer. Any thread.
- * Since 0.1. */
+/* The HTTP status with which the daemon refused, 100 to 599; 0 when the failure was not the daemon's answer. Any
+ * thread. Since 0.1. */
 OSBX_API int32_t osbx_error_http_status(const osbx_error *error);
 
 /* Frees an error. NULL is fine. Any thread. Since 0.1. */
@@ -222,8 +223,9 @@ OSBX_API void osbx_config_set_docker_cert_path(osbx_config *config, const char *
  * Since 0.1. */
 OSBX_API void osbx_config_set_docker_api_version(osbx_config *config, const char *version);
 
-/* Gives log lines of `level` and more severe ones (osbx_log_level) to `callback`, from any thread; without it nothing is
- * logged. Lines hold no file content, no environment values and no credentials. Replaces an earlier one. Since 0.1. */
+/* Gives log lines of `level` and more severe ones (osbx_log_level) to `callback`, from any thread; without it nothing
+ * is logged. Lines hold no file content, no environment values and no credentials. Replaces an earlier one. Since 0.1.
+ */
 OSBX_API void osbx_config_set_log(osbx_config *config, uint32_t level, osbx_log_callback callback, void *user_data,
                                   osbx_destroy_callback destroy);
 
@@ -231,9 +233,9 @@ OSBX_API void osbx_config_set_log(osbx_config *config, uint32_t level, osbx_log_
 OSBX_API void osbx_config_free(osbx_config *config);
 
 /* Makes a backend from `config`, or from the environment alone when it is NULL: DOCKER_HOST (unset or empty:
- * unix:///var/run/docker.sock), DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION. Checks their syntax and does no
- * I/O: the first call that needs the daemon connects. To be freed with osbx_backend_free.
- * Errors: OSBX_E_INVALID. Since 0.1. */
+ * unix:///var/run/docker.sock), DOCKER_TLS_VERIFY, DOCKER_CERT_PATH, DOCKER_API_VERSION. Checks their syntax and does
+ * no I/O: the first call that needs the daemon connects. To be freed with osbx_backend_free. Errors: OSBX_E_INVALID.
+ * Since 0.1. */
 OSBX_API osbx_status osbx_backend_new(const osbx_config *config, osbx_backend **out, osbx_error **err);
 
 /* Gives up the handle; sandboxes go on running, and handles of them go on working. NULL is fine. Any thread; in a log
@@ -247,10 +249,10 @@ OSBX_API void osbx_backend_free(osbx_backend *backend);
  * Since 0.1. */
 OSBX_API osbx_spec *osbx_spec_new(void);
 
-/* Required. A reference as Docker's: "python:3.12-slim", "localhost:5000/a/b:tag", "name@sha256:...". Pulled when it is not
- * there; a digest is exact, a tag is what was first pulled. The image gives files, PATH and environment; its entrypoint, user,
- * volumes, health check, stop signal and working directory are ignored. Needs a /bin/sh and the programs listed in
- * docs/images.md. Since 0.1. */
+/* Required. A reference as Docker's: "python:3.12-slim", "localhost:5000/a/b:tag", "name@sha256:...". Pulled when it is
+ * not there; a digest is exact, a tag is what was first pulled. The image gives files, PATH and environment; its
+ * entrypoint, user, volumes, health check, stop signal and working directory are ignored. Needs a /bin/sh and the
+ * programs listed in docs/images.md. Since 0.1. */
 OSBX_API void osbx_spec_set_image(osbx_spec *spec, const char *reference);
 
 /* A runtime registered with the daemon; default "runsc". A name that begins with "runsc" is verified to be gVisor.
@@ -271,20 +273,20 @@ OSBX_API void osbx_spec_set_memory_bytes(osbx_spec *spec, int64_t bytes);
  * the memory; default 1 GiB, or half of the memory where that is less. Since 0.1. */
 OSBX_API void osbx_spec_set_disk_bytes(osbx_spec *spec, int64_t bytes);
 
-/* Processes and threads at once, 1 to 1000000; default 256. At the limit fork fails inside with EAGAIN and the sandbox lives
- * on. A few more are granted for the library's own. Since 0.1. */
+/* Processes and threads at once, 1 to 1000000; default 256. At the limit fork fails inside with EAGAIN and the sandbox
+ * lives on. A few more are granted for the library's own. Since 0.1. */
 OSBX_API void osbx_spec_set_max_processes(osbx_spec *spec, int64_t count);
 
 /* Milliseconds without use after which the sandbox may be reaped. 0 keeps the default, 15 minutes; negative: never.
  * Since 0.1. */
 OSBX_API void osbx_spec_set_idle_timeout_ms(osbx_spec *spec, int64_t ms);
 
-/* Milliseconds of life after which the sandbox may be reaped, used or not. 0 keeps the default, 2 hours; negative: never.
- * Since 0.1. */
+/* Milliseconds of life after which the sandbox may be reaped, used or not. 0 keeps the default, 2 hours; negative:
+ * never. Since 0.1. */
 OSBX_API void osbx_spec_set_max_age_ms(osbx_spec *spec, int64_t ms);
 
-/* Timeout in milliseconds of a command that sets none. 0 keeps the default, 60 s, or the ceiling where that is less; more
- * than the ceiling is OSBX_E_INVALID. Since 0.1. */
+/* Timeout in milliseconds of a command that sets none. 0 keeps the default, 60 s, or the ceiling where that is less;
+ * more than the ceiling is OSBX_E_INVALID. Since 0.1. */
 OSBX_API void osbx_spec_set_default_timeout_ms(osbx_spec *spec, int64_t ms);
 
 /* Ceiling in milliseconds of every command's timeout; a longer one is clamped to it. 0 keeps the default, 10 minutes.
@@ -303,8 +305,8 @@ OSBX_API void osbx_spec_set_allow_exec(osbx_spec *spec, int32_t allow);
 OSBX_API void osbx_spec_add_env(osbx_spec *spec, const char *key, const char *value);
 
 /* One label of the caller's, read back with osbx_info_label; the key 1 to 255 bytes without control characters. A later
- * call with the same key replaces the earlier. At most 64 KiB altogether. Any other process that lists sandboxes sees it.
- * Since 0.1. */
+ * call with the same key replaces the earlier. At most 64 KiB altogether. Any other process that lists sandboxes sees
+ * it. Since 0.1. */
 OSBX_API void osbx_spec_add_label(osbx_spec *spec, const char *key, const char *value);
 
 /* Frees the builder. NULL is fine. Any thread. Since 0.1. */
@@ -315,11 +317,11 @@ OSBX_API void osbx_spec_free(osbx_spec *spec);
 /* Gives a *running* sandbox called `name` (1 to 255 bytes of UTF-8 without control characters): made from `spec` if
  * absent, started if stopped, returned if running. Calls that race, from threads or processes, all get the same one.
  * The name is visible to anyone with access to the daemon. When the call makes the sandbox and fails, or is cancelled
- * before the start was sent, nothing is left behind; cancelled after that, the sandbox stays, for the next create or the
- * idle bound. *out is freed with osbx_sandbox_free.
- * Errors: OSBX_E_RUNTIME_UNAVAILABLE (runtime not registered, not what its name says, or a limit that the host cannot
- * hold), OSBX_E_IMAGE_UNAVAILABLE, OSBX_E_UNSUPPORTED (the image lacks a program that is needed, or the sandbox was made
- * by a newer version), OSBX_E_CONFLICT (a container that is not ours has the name). Since 0.1. */
+ * before the start was sent, nothing is left behind; cancelled after that, the sandbox stays, for the next create or
+ * the idle bound. *out is freed with osbx_sandbox_free. Errors: OSBX_E_RUNTIME_UNAVAILABLE (runtime not registered, not
+ * what its name says, or a limit that the host cannot hold), OSBX_E_IMAGE_UNAVAILABLE, OSBX_E_UNSUPPORTED (the image
+ * lacks a program that is needed, or the sandbox was made by a newer version), OSBX_E_CONFLICT (a container that is not
+ * ours has the name). Since 0.1. */
 OSBX_API osbx_status osbx_create(osbx_backend *backend, const char *name, const osbx_spec *spec, osbx_cancel *cancel,
                                  osbx_sandbox **out, osbx_error **err);
 
@@ -333,13 +335,13 @@ OSBX_API osbx_status osbx_open(osbx_backend *backend, const char *name, uint32_t
 OSBX_API osbx_status osbx_list_sandboxes(osbx_backend *backend, uint32_t flags, osbx_cancel *cancel, osbx_list **out,
                                          osbx_error **err);
 
-/* Removes the sandbox called `name` with everything in it; none of that name is success. Commands that run in it end with
- * OSBX_END_SANDBOX_GONE. Returns when it is gone. `flags`: 0. Since 0.1. */
+/* Removes the sandbox called `name` with everything in it; none of that name is success. Commands that run in it end
+ * with OSBX_END_SANDBOX_GONE. Returns when it is gone. `flags`: 0. Since 0.1. */
 OSBX_API osbx_status osbx_destroy(osbx_backend *backend, const char *name, uint32_t flags, osbx_cancel *cancel,
                                   osbx_error **err);
 
-/* Halts the sandbox and keeps its name; stopped already is success. Its files and processes are gone: osbx_create starts
- * it empty. `flags`: 0. Errors: OSBX_E_NOT_FOUND. Since 0.1. */
+/* Halts the sandbox and keeps its name; stopped already is success. Its files and processes are gone: osbx_create
+ * starts it empty. `flags`: 0. Errors: OSBX_E_NOT_FOUND. Since 0.1. */
 OSBX_API osbx_status osbx_stop(osbx_sandbox *sandbox, uint32_t flags, osbx_cancel *cancel, osbx_error **err);
 
 /* What was known of the sandbox when it was created or opened. Borrowed from the handle; NULL for NULL. Any thread.
@@ -419,14 +421,13 @@ OSBX_API void osbx_command_set_output_limit(osbx_command *command, size_t bytes)
 /* Frees the builder. NULL is fine. Any thread. Since 0.1. */
 OSBX_API void osbx_command_free(osbx_command *command);
 
-/* Runs `command` in the sandbox and waits for its end. From the moment that it may have started the call returns OSBX_OK
- * and a result, whatever ended it; an error means that nothing ran. At its timeout, at the token's deadline, when the
- * token is fired and when a callback gives up, the command's whole tree in the sandbox is killed, and the sandbox and its
- * files live on. It ends when its main process ends: background children do not hold it up and live on. A program that
- * cannot be started is a result too: exit code 127 (not found) or 126 (not executable). Standard input, standard output
- * and callbacks: see the setters. *out is freed with osbx_result_free.
- * Errors: OSBX_E_NOT_FOUND (the sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY. Since 0.1.
- * Source: Docker Engine API 1.41, "Exec". */
+/* Runs `command` in the sandbox and waits for its end. From the moment that it may have started the call returns
+ * OSBX_OK and a result, whatever ended it; an error means that nothing ran. At its timeout, at the token's deadline,
+ * when the token is fired and when a callback gives up, the command's whole tree in the sandbox is killed, and the
+ * sandbox and its files live on. It ends when its main process ends: background children do not hold it up and live on.
+ * A program that cannot be started is a result too: exit code 127 (not found) or 126 (not executable). Standard input,
+ * standard output and callbacks: see the setters. *out is freed with osbx_result_free. Errors: OSBX_E_NOT_FOUND (the
+ * sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY. Since 0.1. Source: Docker Engine API 1.41, "Exec". */
 OSBX_API osbx_status osbx_exec(osbx_sandbox *sandbox, const osbx_command *command, osbx_cancel *cancel,
                                osbx_result **out, osbx_error **err);
 
@@ -439,8 +440,9 @@ OSBX_API int32_t osbx_result_exit_code(const osbx_result *result);
 /* The number n of the signal when the reason is signalled, else 0. Any thread. Since 0.1. Source: signal(7). */
 OSBX_API int32_t osbx_result_signal(const osbx_result *result);
 
-/* The bytes kept of a stream (osbx_stream_id), their number in *size (which may be NULL). Never NULL; not NUL-terminated.
- * Nothing for a stream that was given to a callback. Borrowed from the result. Any thread. Since 0.1. */
+/* The bytes kept of a stream (osbx_stream_id), their number in *size (which may be NULL). Never NULL; not
+ * NUL-terminated. Nothing for a stream that was given to a callback. Borrowed from the result. Any thread. Since 0.1.
+ */
 OSBX_API const uint8_t *osbx_result_output(const osbx_result *result, uint32_t stream, size_t *size);
 
 /* 1 when the stream had more bytes than the output limit, or than this process had memory for, else 0. Any thread.
@@ -451,19 +453,19 @@ OSBX_API int32_t osbx_result_truncated(const osbx_result *result, uint32_t strea
 OSBX_API void osbx_result_free(osbx_result *result);
 
 /* == 8. Files ================================================================================================ */
-/* Paths are absolute UTF-8 of at most 4095 bytes, in the sandbox. Only /workspace and /tmp are writable, unless the image
- * or a mode says less. Everything happens with the rights of the sandbox user. Common errors: OSBX_E_NOT_RUNNING, OSBX_E_PERMISSION
- * (modes, or a read-only file system), OSBX_E_AT_CAPACITY (the sandbox is at its process limit). */
+/* Paths are absolute UTF-8 of at most 4095 bytes, in the sandbox. Only /workspace and /tmp are writable, unless the
+ * image or a mode says less. Everything happens with the rights of the sandbox user. Common errors: OSBX_E_NOT_RUNNING,
+ * OSBX_E_PERMISSION (modes, or a read-only file system), OSBX_E_AT_CAPACITY (the sandbox is at its process limit). */
 
 /* Replaces the file at `path` by `size` bytes, whole or not at all: a failure, a full disk, a cancel or the end of this
- * process leave the old file. Missing folders are made (0755). A symbolic link at `path` is replaced, not followed. `mode` is 0001 to
- * 0777; 0 keeps the old file's, or is 0644. `flags`: 0.
- * Errors: OSBX_E_INVALID (the path is a folder, or lies below a file), OSBX_E_NO_SPACE. Since 0.1. */
+ * process leave the old file. Missing folders are made (0755). A symbolic link at `path` is replaced, not followed.
+ * `mode` is 0001 to 0777; 0 keeps the old file's, or is 0644. `flags`: 0. Errors: OSBX_E_INVALID (the path is a folder,
+ * or lies below a file), OSBX_E_NO_SPACE. Since 0.1. */
 OSBX_API osbx_status osbx_file_put(osbx_sandbox *sandbox, const char *path, uint32_t mode, const uint8_t *data,
                                    size_t size, uint32_t flags, osbx_cancel *cancel, osbx_error **err);
 
-/* The same from `reader`, in constant memory, for any size. A negative return of the reader is OSBX_E_CALLBACK and leaves
- * the old file. Since 0.1. */
+/* The same from `reader`, in constant memory, for any size. A negative return of the reader is OSBX_E_CALLBACK and
+ * leaves the old file. Since 0.1. */
 OSBX_API osbx_status osbx_file_put_stream(osbx_sandbox *sandbox, const char *path, uint32_t mode,
                                           osbx_read_callback reader, void *user_data, osbx_destroy_callback destroy,
                                           uint32_t flags, osbx_cancel *cancel, osbx_error **err);
@@ -474,8 +476,8 @@ OSBX_API osbx_status osbx_file_put_stream(osbx_sandbox *sandbox, const char *pat
 OSBX_API osbx_status osbx_file_get(osbx_sandbox *sandbox, const char *path, size_t max, uint32_t flags,
                                    osbx_cancel *cancel, osbx_buffer **out, osbx_error **err);
 
-/* The same to `writer`, in constant memory, for any size. OSBX_OK only when every byte was delivered; a writer that gives
- * up is OSBX_E_CALLBACK. Since 0.1. */
+/* The same to `writer`, in constant memory, for any size. OSBX_OK only when every byte was delivered; a writer that
+ * gives up is OSBX_E_CALLBACK. Since 0.1. */
 OSBX_API osbx_status osbx_file_get_stream(osbx_sandbox *sandbox, const char *path, osbx_write_callback writer,
                                           void *user_data, osbx_destroy_callback destroy, uint32_t flags,
                                           osbx_cancel *cancel, osbx_error **err);

@@ -11,8 +11,7 @@ namespace osbx::base {
 // what is ready already counts even then. Whoever makes it ready notifies `changed` under `mutex`. The analysis cannot
 // see that `ready` is annotated for the very mutex that is held here.
 template <typename Ready>
-absl::Status Await(Mutex& mutex, CondVar& changed, const Context& context, Ready ready)
-    ABSL_NO_THREAD_SAFETY_ANALYSIS {
+absl::Status Await(Mutex& mutex, CondVar& changed, const Context& context, Ready ready) ABSL_NO_THREAD_SAFETY_ANALYSIS {
   // The wakeup runs under the token's mutex and takes `mutex`, so nothing may touch the token while `mutex` is held; a
   // token that fires between the check and the wait is seen by `woken`.
   bool woken = false;

@@ -1,5 +1,5 @@
-// Bytes that grow by realloc: a large block is remapped by the kernel, not copied, so collecting output of n bytes costs
-// about n bytes of memory, never the sum of an old and a new block.
+// Bytes that grow by realloc: a large block is remapped by the kernel, not copied, so collecting output of n bytes
+// costs about n bytes of memory, never the sum of an old and a new block.
 #ifndef OSBX_BASE_BYTE_BUFFER_H_
 #define OSBX_BASE_BYTE_BUFFER_H_
 

@@ -41,4 +41,15 @@ std::string RandomHex(size_t bytes) {
   return hex;
 }
 
+std::optional<std::string> Base64Decode(std::string_view text) {
+  std::string bytes(text.size(), '\0');
+  size_t size = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(), nullptr,
+                        &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0) {
+    return std::nullopt;
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace osbx::base

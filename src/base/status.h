@@ -52,9 +52,9 @@ const char* CodeName(int32_t code);
 
 }  // namespace osbx::base
 
-#define OSBX_RETURN_IF_ERROR(expr)              \
-  do {                                          \
-    absl::Status osbx_status_ = (expr);         \
+#define OSBX_RETURN_IF_ERROR(expr)               \
+  do {                                           \
+    absl::Status osbx_status_ = (expr);          \
     if (!osbx_status_.ok()) return osbx_status_; \
   } while (false)
 

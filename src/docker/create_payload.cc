@@ -92,6 +92,9 @@ engine::ContainerConfig MakeCreatePayload(const core::Options& options, const Cr
 
   config.runtime = options.runtime;
   config.network_mode = options.egress == core::Egress::kUnrestricted ? "bridge" : "none";
+  // Without a network nobody answers anyway: the host's resolvers are not the guest's to know, and a look-up fails at
+  // once.
+  if (options.egress == core::Egress::kNone) config.dns = {"127.0.0.1"};
   config.ipc_mode = "private";
   config.shm_size = kPage;
   config.log_driver = "none";
@@ -129,6 +132,7 @@ absl::Status CheckCreated(const engine::ContainerConfig& asked, const engine::Co
   if (have.cap_drop != asked.cap_drop || !have.cap_add.empty()) return Differs("capabilities");
   if (have.security_opt != asked.security_opt) return Differs("security options");
   if (have.network_mode != asked.network_mode) return Differs("network mode");
+  if (have.dns != asked.dns) return Differs("resolver");
   if (have.ipc_mode != asked.ipc_mode) return Differs("IPC mode");
   if (!have.pid_mode.empty()) return Differs("process namespace");
   if (have.log_driver != asked.log_driver) return Differs("log driver");

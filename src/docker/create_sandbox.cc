@@ -150,6 +150,14 @@ absl::StatusOr<bool> SandboxCreation::CheckMade(const engine::ContainerConfig& a
     (void)Discard(made.id, false, absl::OkStatus());
     return false;
   }
+  // A mount over a link would land elsewhere, one over a file fails or hides it, each runtime in its own way.
+  absl::StatusOr<std::optional<engine::PathStat>> workspace =
+      engine_->client->Run(engine::StatArchive(made.id, "/workspace"), context);
+  if (!workspace.ok()) return Discard(made.id, false, workspace.status());
+  if (workspace->has_value() && !(*workspace)->directory) {
+    return Discard(made.id, false,
+                   base::Error(Code::kUnsupported, "/workspace is not a directory in the image, but a file or a link"));
+  }
   absl::Status same = CheckCreated(asked, *details);
   if (!same.ok()) return Discard(made.id, false, same);
   return true;
@@ -232,7 +240,7 @@ absl::StatusOr<engine::ImageDetails> SandboxCreation::FindImage(const base::Cont
 absl::Status SandboxCreation::Discard(const std::string& id, bool force, absl::Status why) {
   engine::Client& client = *engine_->client;
   if (GaveUp(why)) {
-    auto call = std::make_shared<std::unique_ptr<transport::PendingCall>>();
+    auto call = std::make_shared<std::unique_ptr<engine::PendingCall>>();
     (void)client.loop()->Post([engine = engine_, id, force, call] {
       *call =
           engine->client->Start<engine::Nothing>(engine::RemoveContainer(id, force), base::Clock::now() + kCleanupTime,

@@ -9,8 +9,6 @@
 #include "docker/docker_sandbox.h"
 #include "docker/image_user.h"
 #include "engine/container_calls.h"
-#include "transport/connection.h"
-#include "transport/endpoint.h"
 
 namespace osbx::docker {
 namespace {
@@ -54,11 +52,12 @@ class DockerBackend : public core::Backend {
     for (engine::ContainerSummary& row : rows) {
       absl::StatusOr<SandboxRecord> record = ReadRecord(row.name, row.labels);
       if (!record.ok()) {
-        engine_->Log(base::LogLevel::kWarning, "not listed: " + row.name + ": " + std::string(record.status().message()));
+        engine_->Log(base::LogLevel::kWarning,
+                     "not listed: " + row.name + ": " + std::string(record.status().message()));
         continue;
       }
-      sandboxes.push_back({std::move(record->name), std::move(row.id), std::move(row.image),
-                           StateFromStatus(row.state), record->created_ms, std::move(record->user_labels)});
+      sandboxes.push_back({std::move(record->name), std::move(row.id), std::move(row.image), StateFromStatus(row.state),
+                           record->created_ms, std::move(record->user_labels)});
     }
     std::sort(sandboxes.begin(), sandboxes.end(),
               [](const core::Info& a, const core::Info& b) { return a.name < b.name; });
@@ -105,15 +104,8 @@ absl::StatusOr<std::shared_ptr<core::Backend>> NewDockerBackend(const DockerConf
   if (host.empty()) host = kDefaultHost;
   const bool tls = config.cert_path.has_value() || !FromEnvironment("DOCKER_TLS_VERIFY").empty();
   const std::string cert_path = config.cert_path.value_or(FromEnvironment("DOCKER_CERT_PATH"));
-  OSBX_ASSIGN_OR_RETURN(transport::Endpoint endpoint, transport::ParseEndpoint(host, tls, cert_path));
-
-  const std::string version_text = config.api_version.value_or(FromEnvironment("DOCKER_API_VERSION"));
-  std::optional<engine::ApiVersion> version;
-  if (!version_text.empty()) {
-    OSBX_ASSIGN_OR_RETURN(version, engine::ParseApiVersion(version_text));
-  }
-  auto client = std::make_shared<engine::Client>(
-      transport::NewConnection(std::move(endpoint), base::EventLoop::Create()), version);
+  const std::string version = config.api_version.value_or(FromEnvironment("DOCKER_API_VERSION"));
+  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<engine::Client> client, engine::NewClient(host, tls, cert_path, version));
   return std::make_shared<DockerBackend>(
       std::make_shared<DockerEngine>(std::move(client), config.log_level, config.log));
 }

@@ -1,7 +1,6 @@
 #include "docker/exec_session.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -146,23 +145,18 @@ void ExecSession::ResumeOutput() {
 }
 
 void ExecSession::PumpOutput() {
-  std::array<uint8_t, 32 * 1024> buffer;
+  const auto deliver = [this](uint32_t stream, std::string_view bytes) { Deliver(stream, bytes); };
+  const auto filter = [this, &deliver](uint32_t stream, std::string_view bytes) {
+    start_failure_.Feed(stream, bytes, deliver);
+  };
   size_t moved = 0;
   while (!finished_ && !output_ended_ && (!waiting_for_room_ || stopping_.has_value())) {
     if (moved >= kTurnBytes) return Post(&ExecSession::PumpOutput);
-    base::IoResult result = stream_->Read(buffer.data(), buffer.size());
+    const base::IoResult result = output_.Read(*stream_, filter);
     switch (result.state) {
-      case base::IoResult::State::kDone: {
+      case base::IoResult::State::kDone:
         moved += result.bytes;
-        absl::Status fed = demultiplexer_.Feed(
-            {reinterpret_cast<const char*>(buffer.data()), result.bytes},
-            [this](transport::Demultiplexer::Stream stream, std::string_view bytes) {
-              start_failure_.Feed(static_cast<uint32_t>(stream), bytes,
-                                  [this](uint32_t id, std::string_view part) { Deliver(id, part); });
-            });
-        if (!fed.ok()) return OnStreamBroken(fed);
         break;
-      }
       case base::IoResult::State::kWouldBlock: {
         std::weak_ptr<ExecSession> weak = weak_from_this();
         stream_->WaitReadable([weak] {
@@ -170,10 +164,8 @@ void ExecSession::PumpOutput() {
         });
         return;
       }
-      case base::IoResult::State::kEof: {
-        absl::Status whole = demultiplexer_.Finish();
-        return whole.ok() ? OnStreamEnd() : OnStreamBroken(whole);
-      }
+      case base::IoResult::State::kEof:
+        return OnStreamEnd();
       case base::IoResult::State::kError:
         return OnStreamBroken(result.status);
     }

@@ -14,14 +14,14 @@
 #include "docker/exec_outcome.h"
 #include "docker/tree_kill.h"
 #include "engine/exec_calls.h"
-#include "transport/demultiplexer.h"
+#include "engine/output_reader.h"
 
 namespace osbx::docker {
 
 // Which sandbox, and as whom.
 struct ExecTarget {
   std::string container;
-  std::string user;      // uid:gid
+  std::string user;           // uid:gid
   std::string leftover = {};  // a file that the command cannot remove when it is killed: removed with its tree
 };
 
@@ -85,22 +85,22 @@ class ExecSession : public core::JobDriver, public std::enable_shared_from_this<
 
   // Loop thread only from here on.
   std::unique_ptr<base::DuplexStream> stream_;
-  transport::Demultiplexer demultiplexer_;
+  engine::OutputReader output_;
   StartFailureFilter start_failure_;
   uint64_t token_wakeup_ = 0;
   uint64_t exit_listener_ = 0;
   std::unique_ptr<base::EventLoop::Timer> time_limit_;
   std::unique_ptr<base::EventLoop::Timer> grace_;
-  std::unique_ptr<transport::PendingCall> call_;
-  std::unique_ptr<transport::PendingCall> events_;
+  std::unique_ptr<engine::PendingCall> call_;
+  std::unique_ptr<engine::PendingCall> events_;
   std::shared_ptr<TreeKill> kill_;
-  std::string input_;            // taken from the job, not written yet
-  std::string error_tail_;       // the last of stderr
-  bool input_ended_ = false;     // half-closed, or nobody reads
+  std::string input_;         // taken from the job, not written yet
+  std::string error_tail_;    // the last of stderr
+  bool input_ended_ = false;  // half-closed, or nobody reads
   bool output_ended_ = false;
   bool waiting_for_room_ = false;
   bool container_exited_ = false;
-  bool killed_ = false;          // the kill has been confirmed, or given up
+  bool killed_ = false;  // the kill has been confirmed, or given up
   bool kill_confirmed_ = false;
   std::optional<core::EndReason> stopping_;
   bool finished_ = false;

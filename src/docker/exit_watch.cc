@@ -1,7 +1,5 @@
 #include "docker/exit_watch.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "base/await.h"
@@ -10,16 +8,16 @@
 namespace osbx::docker {
 
 ExitWatch::ExitWatch(std::shared_ptr<engine::Client> client, std::string container)
-    : client_(std::move(client)), container_(std::move(container)), creator_(getpid()) {}
+    : client_(std::move(client)), container_(std::move(container)), creator_(base::CurrentProcess()) {}
 
 ExitWatch::~ExitWatch() {
   if (call_ == nullptr) return;
-  if (creator_ != getpid()) {
+  if (creator_ != base::CurrentProcess()) {
     (void)call_.release();  // of the process that forked this one
     return;
   }
   // The call belongs to the loop. If the loop is gone the call has gone with it.
-  std::shared_ptr<transport::PendingCall> call = std::move(call_);
+  std::shared_ptr<engine::PendingCall> call = std::move(call_);
   std::shared_ptr<base::EventLoop> loop = client_->loop();
   if (loop->InLoopThread()) return;
   (void)loop->Post([call = std::move(call), client = client_]() mutable {
@@ -67,9 +65,8 @@ void ExitWatch::OnDone(absl::StatusOr<int64_t> code) {
 }
 
 absl::Status ExitWatch::AwaitOpen(const base::Context& context) {
-  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return phase_ != Phase::kOpening;
-  }));
+  OSBX_RETURN_IF_ERROR(base::Await(
+      mutex_, changed_, context, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return phase_ != Phase::kOpening; }));
   base::MutexLock lock(mutex_);
   if (phase_ == Phase::kExited) return base::Error(base::Code::kNotRunning, "the sandbox is not running");
   return failure_;
@@ -99,7 +96,7 @@ absl::StatusOr<std::shared_ptr<ExitWatch>> ExitWatches::Acquire(const std::share
     base::MutexLock lock(mutex_);
     std::weak_ptr<ExitWatch>& slot = watches_[container];
     watch = slot.lock();
-    if (watch != nullptr && watch->creator_ == getpid()) {
+    if (watch != nullptr && watch->creator_ == base::CurrentProcess()) {
       base::MutexLock state(watch->mutex_);
       // One that has fired or failed says nothing about the container's next life.
       if (watch->phase_ == ExitWatch::Phase::kOpening || watch->phase_ == ExitWatch::Phase::kOpen) return watch;

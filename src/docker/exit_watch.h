@@ -2,8 +2,6 @@
 #ifndef OSBX_DOCKER_EXIT_WATCH_H_
 #define OSBX_DOCKER_EXIT_WATCH_H_
 
-#include <sys/types.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/mutex.h"
+#include "base/process_id.h"
 #include "engine/client.h"
 
 namespace osbx::docker {
@@ -39,10 +38,10 @@ class ExitWatch : public std::enable_shared_from_this<ExitWatch> {
 
   const std::shared_ptr<engine::Client> client_;
   const std::string container_;
-  const pid_t creator_;
-  std::unique_ptr<transport::PendingCall> call_;           // loop thread only
-  std::map<uint64_t, std::function<void()>> listeners_;    // loop thread only
-  uint64_t next_id_ = 1;                                   // loop thread only
+  const base::ProcessId creator_;
+  std::unique_ptr<engine::PendingCall> call_;            // loop thread only
+  std::map<uint64_t, std::function<void()>> listeners_;  // loop thread only
+  uint64_t next_id_ = 1;                                 // loop thread only
 
   base::Mutex mutex_;
   base::CondVar changed_;

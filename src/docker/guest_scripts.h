@@ -1,5 +1,5 @@
-// The shell programs that the plain path runs inside a sandbox. Each is one constant, run as `/bin/sh -c SCRIPT sh ARG...`:
-// arguments never become part of a script's text.
+// The shell programs that the plain path runs inside a sandbox. Each is one constant, run as `/bin/sh -c SCRIPT sh
+// ARG...`: arguments never become part of a script's text.
 //
 // They hold to POSIX sh and to options that busybox, GNU coreutils and toybox share. What the guest does to these
 // programs, their files or their output can only mislead the caller about the guest's own sandbox.
@@ -16,8 +16,8 @@ extern const char kInitScript[];
 constexpr char kInitReady[] = "osbx: ready\n";
 constexpr char kInitRefused[] = "osbx: refused: ";  // the reason follows, and a line feed
 
-// Arguments: the marker ("OSBX_EXEC=..."), the command's age in clock ticks. Kills every process of that command's tree and
-// prints kTreeEnded when none is left. Shell builtins only: at the process limit nothing can fork.
+// Arguments: the marker ("OSBX_EXEC=..."), the command's age in clock ticks. Kills every process of that command's tree
+// and prints kTreeEnded when none is left. Shell builtins only: at the process limit nothing can fork.
 extern const char kKillTreeScript[];
 constexpr char kTreeEnded[] = "osbx: tree ended\n";
 

@@ -1,6 +1,5 @@
 #include "docker/init_output.h"
 
-#include <array>
 #include <utility>
 
 #include "base/await.h"
@@ -33,9 +32,10 @@ InitOutput::~InitOutput() {
 }
 
 void InitOutput::Read() {
-  std::array<uint8_t, 4096> buffer;
   for (;;) {
-    base::IoResult result = stream_->Read(buffer.data(), buffer.size());
+    std::string heard;
+    const base::IoResult result =
+        reader_.Read(*stream_, [&heard](uint32_t /*stream*/, std::string_view bytes) { heard += bytes; });
     if (result.state == base::IoResult::State::kWouldBlock) {
       std::weak_ptr<InitOutput> weak = weak_from_this();
       stream_->WaitReadable([weak] {
@@ -43,17 +43,9 @@ void InitOutput::Read() {
       });
       return;
     }
-    std::string heard;
-    bool ended = result.state != base::IoResult::State::kDone;
-    if (!ended) {
-      absl::Status fed =
-          demultiplexer_.Feed({reinterpret_cast<const char*>(buffer.data()), result.bytes},
-                              [&heard](transport::Demultiplexer::Stream, std::string_view bytes) { heard += bytes; });
-      ended = !fed.ok();
-    }
     base::MutexLock lock(mutex_);
     text_ += heard;
-    ended_ = ended || text_.size() > kMostText;
+    ended_ = result.state != base::IoResult::State::kDone || text_.size() > kMostText;
     changed_.NotifyAll();
     if (ended_ || HasVerdict()) {
       stream_->Close();
@@ -69,9 +61,8 @@ bool InitOutput::HasVerdict() const {
 }
 
 absl::Status InitOutput::AwaitVerdict(const base::Context& context) {
-  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return ended_ || HasVerdict();
-  }));
+  OSBX_RETURN_IF_ERROR(base::Await(mutex_, changed_, context,
+                                   [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_ || HasVerdict(); }));
   base::MutexLock lock(mutex_);
   if (text_.find(kInitReady) != std::string::npos) return absl::OkStatus();
   const size_t refused = text_.find(kInitRefused);

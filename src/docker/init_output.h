@@ -8,7 +8,7 @@
 #include "base/cancel.h"
 #include "base/duplex_stream.h"
 #include "base/mutex.h"
-#include "transport/demultiplexer.h"
+#include "engine/output_reader.h"
 
 namespace osbx::docker {
 
@@ -19,8 +19,8 @@ class InitOutput : public std::enable_shared_from_this<InitOutput> {
                                                             std::unique_ptr<base::DuplexStream> stream);
   ~InitOutput();
 
-  // OK when init said that it is ready; kUnsupported with its reason when it refused the image; kBackend when its output
-  // ended without a word.
+  // OK when init said that it is ready; kUnsupported with its reason when it refused the image; kBackend when its
+  // output ended without a word.
   absl::Status AwaitVerdict(const base::Context& context);
 
  private:
@@ -30,7 +30,7 @@ class InitOutput : public std::enable_shared_from_this<InitOutput> {
 
   const std::shared_ptr<base::EventLoop> loop_;
   std::shared_ptr<base::DuplexStream> stream_;  // loop thread only
-  transport::Demultiplexer demultiplexer_;      // loop thread only
+  engine::OutputReader reader_;                 // loop thread only
   base::Mutex mutex_;
   base::CondVar changed_;
   std::string text_ ABSL_GUARDED_BY(mutex_);

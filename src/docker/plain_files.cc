@@ -83,8 +83,9 @@ absl::Status FailureOf(const core::JobEnd& end, const std::string& error_text, c
         default:
           break;
       }
-      return base::Error(CodeFromErrorText(error_text),
-                         path + ": " + (error_text.empty() ? "exit code " + std::to_string(end.exit_code) : error_text));
+      return base::Error(
+          CodeFromErrorText(error_text),
+          path + ": " + (error_text.empty() ? "exit code " + std::to_string(end.exit_code) : error_text));
     case core::EndReason::kTimedOut:
       return base::Error(Code::kTimeout, "the deadline passed while " + path + " was transferred");
     case core::EndReason::kCancelled:
@@ -177,16 +178,16 @@ absl::Status PlainGuest::PutFile(const std::string& path, uint32_t mode, std::op
   const std::string token = base::RandomHex(16);
   std::string change = mode == 0 ? "keep" : "";
   std::string mask = "022";
-  if ((mode & 0111) != 0) {
-    change = Octal(mode);  // no umask gives an execute bit
+  if (mode != 0 && ((mode & 0111) != 0 || (mode & 0400) == 0)) {
+    change = Octal(mode);  // no umask gives an execute bit, and the script must be able to read what came
     mask = "077";
   } else if (mode != 0) {
     mask = Octal(0666 & ~mode);
   }
 
   core::Command command;
-  command.argv = {"/bin/sh", "-c", kPutFileScript, "sh",
-                  path,      token, change,        mask, size.has_value() ? std::to_string(*size) : ""};
+  command.argv = {
+      "/bin/sh", "-c", kPutFileScript, "sh", path, token, change, mask, size.has_value() ? std::to_string(*size) : ""};
   command.directory = "/";
   command.stdin_reader = source;  // tells that there is a standard input; it is fed below
   // The caller's context is not the running script's: giving up means an end of its input first.

@@ -20,8 +20,7 @@ class PlainGuest : public core::GuestOperations {
                                                        const base::Context& context) override;
   absl::Status PutFile(const std::string& path, uint32_t mode, std::optional<uint64_t> size,
                        const core::ReadFunction& source, const base::Context& context) override;
-  absl::Status GetFile(const std::string& path, const core::WriteFunction& sink,
-                       const base::Context& context) override;
+  absl::Status GetFile(const std::string& path, const core::WriteFunction& sink, const base::Context& context) override;
 
  private:
   const std::shared_ptr<DockerEngine> engine_;

@@ -19,7 +19,7 @@ struct RuntimeEntry {
   std::string name;
   std::string definition;  // path and arguments, as /info gives them
   std::string engine_id;
-  bool gvisor = false;     // it is gVisor, or claims to be by its name or path
+  bool gvisor = false;  // it is gVisor, or claims to be by its name or path
 
   // The runtime's own arguments keep the network from every sandbox.
   bool network_disabled() const;

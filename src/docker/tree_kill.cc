@@ -33,8 +33,9 @@ std::shared_ptr<TreeKill> TreeKill::Start(std::shared_ptr<engine::Client> client
 
 void TreeKill::Attempt() {
   engine::ExecConfig config;
-  config.argv = {"/bin/sh", "-c", kKillTreeScript, "sh", target_.marker,
-                 std::to_string(TicksSince(target_.started)), target_.leftover};
+  config.argv = {
+      "/bin/sh",       "-c", kKillTreeScript, "sh", target_.marker, std::to_string(TicksSince(target_.started)),
+      target_.leftover};
   config.user = target_.user;
   config.working_dir = "/";
   std::weak_ptr<TreeKill> weak = weak_from_this();

@@ -15,10 +15,10 @@ class TreeKill : public std::enable_shared_from_this<TreeKill> {
  public:
   struct Target {
     std::string container;
-    std::string user;          // uid:gid
-    std::string marker;        // "OSBX_EXEC=..."
+    std::string user;    // uid:gid
+    std::string marker;  // "OSBX_EXEC=..."
     base::TimePoint started;
-    std::string leftover;      // a file that goes with the tree; "" for none
+    std::string leftover;  // a file that goes with the tree; "" for none
   };
 
   // Tries until the script has seen that none is left, or `deadline`. `done` gets OK in the first case; kNotFound or
@@ -39,7 +39,7 @@ class TreeKill : public std::enable_shared_from_this<TreeKill> {
   const Target target_;
   const base::TimePoint deadline_;
   std::function<void(absl::Status)> done_;
-  std::unique_ptr<transport::PendingCall> call_;
+  std::unique_ptr<engine::PendingCall> call_;
   std::unique_ptr<base::EventLoop::Timer> timer_;
   std::chrono::milliseconds pause_{50};
 };

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "engine/engine_error.h"
+#include "transport/endpoint.h"
 
 namespace osbx::engine {
 namespace {
@@ -96,6 +97,16 @@ absl::StatusOr<std::unique_ptr<base::DuplexStream>> Client::Hijack(transport::Re
   OSBX_ASSIGN_OR_RETURN(transport::HijackResult result, connection_->Hijack(request, context));
   if (result.stream == nullptr) return ErrorFromResponse(result.response, what);
   return std::move(result.stream);
+}
+
+absl::StatusOr<std::shared_ptr<Client>> NewClient(const std::string& host, bool tls, const std::string& cert_path,
+                                                  const std::string& api_version) {
+  OSBX_ASSIGN_OR_RETURN(transport::Endpoint endpoint, transport::ParseEndpoint(host, tls, cert_path));
+  std::optional<ApiVersion> fixed;
+  if (!api_version.empty()) {
+    OSBX_ASSIGN_OR_RETURN(fixed, ParseApiVersion(api_version));
+  }
+  return std::make_shared<Client>(transport::NewConnection(std::move(endpoint), base::EventLoop::Create()), fixed);
 }
 
 }  // namespace osbx::engine

@@ -26,6 +26,8 @@ struct Call {
 
 struct Nothing {};
 
+using PendingCall = transport::PendingCall;
+
 // "1.41" as two numbers, so that 1.9 < 1.44.
 struct ApiVersion {
   int major = 0;
@@ -91,6 +93,11 @@ class Client {
   base::Mutex mutex_;
   std::string prefix_ ABSL_GUARDED_BY(mutex_);  // "/v1.41" once known
 };
+
+// The client of the daemon at `host`, in DOCKER_HOST's forms (transport/endpoint.h), with DOCKER_API_VERSION's text,
+// which may be empty. Checks syntax and does no I/O. kInvalid.
+absl::StatusOr<std::shared_ptr<Client>> NewClient(const std::string& host, bool tls, const std::string& cert_path,
+                                                  const std::string& api_version);
 
 }  // namespace osbx::engine
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/crypto.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "engine/container_json.h"
@@ -169,6 +170,25 @@ Call<int64_t> WaitContainer(const std::string& id, WaitCondition condition) {
 absl::StatusOr<std::unique_ptr<base::DuplexStream>> AttachContainer(Client& client, const std::string& id,
                                                                     const base::Context& context) {
   return client.Hijack(Post(Path(id, "/attach?stream=1&stdout=1&stderr=1")), context, "attach container");
+}
+
+Call<std::optional<PathStat>> StatArchive(const std::string& id, const std::string& path) {
+  Call<std::optional<PathStat>> call;
+  call.request = Get(Path(id, "/archive?path=" + base::PercentEncode(path)));
+  call.request.method = "HEAD";
+  call.parse = [](const transport::Response& response) -> absl::StatusOr<std::optional<PathStat>> {
+    constexpr std::string_view kWhat = "stat archive";
+    if (response.status == 404) return std::optional<PathStat>();
+    OSBX_RETURN_IF_ERROR(CheckSuccess(response, kWhat));
+    // Base64 of JSON; `mode` is Go's os.FileMode, whose highest bit marks a directory.
+    const std::optional<std::string> text = base::Base64Decode(response.Header("X-Docker-Container-Path-Stat"));
+    if (!text.has_value()) return base::Error(Code::kBackend, std::string(kWhat) + ": the answer has no stat");
+    OSBX_ASSIGN_OR_RETURN(const base::JsonDocument document, base::ParseJson(*text));
+    const std::optional<int64_t> mode = document.root()["mode"].AsInt();
+    if (!mode.has_value()) return base::Error(Code::kBackend, std::string(kWhat) + ": the stat has no mode");
+    return std::optional<PathStat>(PathStat{(*mode & (int64_t{1} << 31)) != 0});
+  };
+  return call;
 }
 
 Call<std::string> GetArchive(const std::string& id, const std::string& path, size_t max_bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,12 @@ Call<int64_t> WaitContainer(const std::string& id, WaitCondition condition);
 // POST /containers/{id}/attach?stream=1&stdout=1&stderr=1, on the calling thread: output from now on, multiplexed.
 absl::StatusOr<std::unique_ptr<base::DuplexStream>> AttachContainer(Client& client, const std::string& id,
                                                                     const base::Context& context);
+
+struct PathStat {
+  bool directory = false;
+};
+// HEAD /containers/{id}/archive?path=: what lies there, a symbolic link not followed; nothing when nothing does.
+Call<std::optional<PathStat>> StatArchive(const std::string& id, const std::string& path);
 
 // GET /containers/{id}/archive?path=: a tar of that path, at most `max_bytes` (kTooLarge).
 Call<std::string> GetArchive(const std::string& id, const std::string& path, size_t max_bytes);

@@ -46,8 +46,9 @@ struct ContainerConfig {
   std::string log_driver;
   std::string restart_policy;
   bool readonly_rootfs = false;
-  bool init = false;        // the engine's own init (docker-init); sent as given
-  bool privileged = false;  // read back only; never sent as true
+  bool init = false;             // the engine's own init (docker-init); sent as given
+  bool privileged = false;       // read back only; never sent as true
+  std::vector<std::string> dns;  // sent when not empty; else the engine takes the host's
   std::vector<std::string> cap_drop;
   std::vector<std::string> cap_add;  // read back only
   std::vector<std::string> security_opt;

@@ -42,6 +42,7 @@ JsonBuilder HostConfigOf(const ContainerConfig& config) {
   host.Set("RestartPolicy", Single("Name", config.restart_policy));
   host.Set("AutoRemove", false).Set("Privileged", false).Set("PublishAllPorts", false);
   host.Set("ReadonlyRootfs", config.readonly_rootfs).Set("Init", config.init);
+  if (!config.dns.empty()) host.Set("Dns", config.dns);
   host.Set("CapDrop", config.cap_drop).Set("SecurityOpt", config.security_opt);
   host.Set("Tmpfs", ObjectOf(config.tmpfs)).Set("ShmSize", config.shm_size);
   host.Set("Memory", config.memory).Set("MemorySwap", config.memory_swap).Set("NanoCpus", config.nano_cpus);
@@ -80,6 +81,7 @@ void ReadHostConfig(JsonValue host, ContainerConfig& config) {
   config.readonly_rootfs = host["ReadonlyRootfs"].BoolOr(false);
   config.init = host["Init"].BoolOr(false);
   config.privileged = host["Privileged"].BoolOr(true);
+  config.dns = Strings(host["Dns"]);
   config.cap_drop = Strings(host["CapDrop"]);
   config.cap_add = ListOrUnknown(host["CapAdd"]);
   config.security_opt = Strings(host["SecurityOpt"]);

@@ -30,9 +30,9 @@ struct ResponseHead {
   std::string_view Header(std::string_view name) const;
 };
 
-// `bytes` is what has arrived so far. Nothing yet: the head is not complete. Error (kBackend): it is malformed, has more
-// than 100 headers, leaves open where its body ends, or is longer than `max_size`. 1xx heads other than 101 are skipped
-// and counted in `size`; more than 16 of them are an error too.
+// `bytes` is what has arrived so far. Nothing yet: the head is not complete. Error (kBackend): it is malformed, has
+// more than 100 headers, leaves open where its body ends, or is longer than `max_size`. 1xx heads other than 101 are
+// skipped and counted in `size`; more than 16 of them are an error too.
 absl::StatusOr<std::optional<ResponseHead>> ParseResponseHead(std::string_view bytes, size_t max_size = 64 * 1024);
 
 }  // namespace osbx::http

@@ -140,7 +140,10 @@ TEST(CheckCreated, RefusesEveryWeakening) {
       {"scratch mounts", [](auto& d) { d.config.tmpfs["/tmp"] = "rw"; }},
       {"init program", [](auto& d) { d.config.cmd = {"sh"}; }},
       {"a bind", [](auto& d) { d.config.binds = {"/:/host"}; }},
-      {"volume at /data", [](auto& d) { d.mounts.push_back({"volume", "v", "/data", true}); }},
+      {"volume at /data",
+       [](auto& d) {
+         d.mounts.push_back({"volume", "v", "/data", true});
+       }},
   };
   for (const auto& [what, change] : changes) {
     engine::ContainerDetails given;

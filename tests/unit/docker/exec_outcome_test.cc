@@ -23,7 +23,8 @@ Seen Filter(const std::vector<std::pair<uint32_t, std::string>>& output, int64_t
 }
 
 const char kRuncNotFound[] =
-    "OCI runtime exec failed: exec failed: unable to start container process: exec: \"/nope\": stat /nope: no such file "
+    "OCI runtime exec failed: exec failed: unable to start container process: exec: \"/nope\": stat /nope: no such "
+    "file "
     "or directory: unknown\r\n";
 const char kRunscDenied[] =
     "OCI runtime exec failed: executing processes for container: executing command \"/etc\" in sandbox: failed to load "

@@ -76,9 +76,7 @@ class GuestScripts : public testing::TestWithParam<std::vector<std::string>> {
   }
 
   // Names in the folder that a put must not leave.
-  int Temporaries() {
-    return std::system(("ls -A " + folder_ + " | grep -q osbx-put").c_str()) == 0 ? 1 : 0;
-  }
+  int Temporaries() { return std::system(("ls -A " + folder_ + " | grep -q osbx-put").c_str()) == 0 ? 1 : 0; }
 
   static std::string Commit(size_t size) {
     std::string digits = std::to_string(size);
@@ -116,8 +114,12 @@ TEST_P(GuestScripts, WhatDoesNotArriveWholeLeavesTheOldFile) {
   WriteFile(folder_ + "/f", "old");
   const std::string content(100, 'c');
   const std::vector<std::string> stream = {folder_ + "/f", kToken, "", "022", ""};
-  const std::vector<std::string> inputs = {"", content, content + Commit(99), content + Commit(101),
-                                           content + Commit(100).substr(0, 51), content + Commit(100) + "x",
+  const std::vector<std::string> inputs = {"",
+                                           content,
+                                           content + Commit(99),
+                                           content + Commit(101),
+                                           content + Commit(100).substr(0, 51),
+                                           content + Commit(100) + "x",
                                            content + "f" + Commit(100).substr(1)};
   for (const std::string& input : inputs) {
     EXPECT_EQ(Run(kPutFileScript, stream, input).exit_code, kFileIncomplete) << input;

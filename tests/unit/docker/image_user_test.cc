@@ -32,8 +32,8 @@ TEST(ResolveUser, GroupsByNameAndNumber) {
 }
 
 TEST(ResolveUser, RootByAnyWayAndTheAbsentAreRefused) {
-  for (const char* user : {"root", "toor", "wheelie", "app:root", "app:0", "nobody", "app:nogroup", "app:bad", "big", "",
-                           "app:", ":staff"}) {
+  for (const char* user : {"root", "toor", "wheelie", "app:root", "app:0", "nobody", "app:nogroup", "app:bad", "big",
+                           "", "app:", ":staff"}) {
     EXPECT_EQ(base::CodeOf(ResolveUser(user, kPasswd, kGroup).status()), base::Code::kInvalid) << user;
   }
   EXPECT_FALSE(ResolveUser("app", "", "").ok());

@@ -23,6 +23,7 @@ namespace {
 // Never destroyed: the resolver's thread may still look at them.
 osbx::testing::Latch& lookup_begun = *new osbx::testing::Latch;
 osbx::testing::Latch& lookup_may_end = *new osbx::testing::Latch;
+osbx::testing::Latch& lookup_ended = *new osbx::testing::Latch;
 
 }  // namespace
 
@@ -32,6 +33,7 @@ extern "C" __attribute__((visibility("default"))) int getaddrinfo(const char* no
   if (node != nullptr && std::strcmp(node, "hangs.invalid") == 0) {
     lookup_begun.Set();
     lookup_may_end.Wait();
+    lookup_ended.Set();
     return EAI_AGAIN;
   }
   using Function = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
@@ -182,8 +184,10 @@ TEST(CallFailure, EndsWhileTheHostIsLookedUp) {
   token->Fire();
   caller.join();
   EXPECT_EQ(CodeOf(status), Code::kCanceled);
-  // The lookup goes on by itself, until here.
+  // The call did not wait for it.
+  EXPECT_FALSE(lookup_ended.IsSet());
   lookup_may_end.Set();
+  EXPECT_TRUE(lookup_ended.Wait());
 }
 
 TEST(CallFailure, RefusesAnAnswerThatIsNotHttp) {

@@ -199,6 +199,10 @@ TEST(ProcessManners, NeverRaisesSigpipeNorTouchesItsDisposition) {
       }
       (void)result->stream->ShutdownWrite();
       result->stream.reset();
+      // The loop's thread blocks all signals, so there it would be pending.
+      sigset_t pending;
+      ASSERT_EQ(sigpending(&pending), 0);
+      EXPECT_EQ(sigismember(&pending, SIGPIPE), 0) << daemon->uri();
     });
   }
   struct sigaction now {};

@@ -154,13 +154,14 @@ class StreamDriver {
       const base::IoResult result =
           stream_->Write(reinterpret_cast<const uint8_t*>(unsent_.data()) + sent_, unsent_.size() - sent_);
       if (result.state == base::IoResult::State::kWouldBlock) {
+        // From another address next time, as a queue that has grown would.
+        unsent_ = std::string(unsent_, sent_);
+        sent_ = 0;
         stream_->WaitWritable([this] { WriteMore(); });
         return;
       }
       if (result.state != base::IoResult::State::kDone) return Written(result.status);
       sent_ += result.bytes;
-      // From another address next time, as a queue that has grown would.
-      if (sent_ > unsent_.size() / 2) unsent_ = unsent_.substr(sent_), sent_ = 0;
     }
     Written(absl::OkStatus());
   }
