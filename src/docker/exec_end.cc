@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCallTime(10000);        // one question to the engine
-constexpr milliseconds kKillTime(10000);        // all attempts to end a tree, in a fork bomb on a busy host
+constexpr milliseconds kKillTime(30000);        // all attempts to end a tree, in a fork bomb on a busy host
 constexpr milliseconds kOutputGrace(2000);      // for output that is still under way after the tree has ended
 constexpr milliseconds kExitGrace(300);         // the same after the sandbox has ended
 constexpr milliseconds kDeathGrace(3000);       // for the sandbox's end, once its runtime has said that it lost it
