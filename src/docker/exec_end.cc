@@ -13,7 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kCallTime(10000);        // one question to the engine
-constexpr milliseconds kKillTime(30000);        // all attempts to end a tree, in a fork bomb on a busy host
+constexpr milliseconds kKillTime(15000);        // all attempts to end a tree, in a fork bomb on a busy host
+constexpr milliseconds kStopTime(5000);         // to end the sandbox itself, when its tree could not be
 constexpr milliseconds kOutputGrace(2000);      // for output that is still under way after the tree has ended
 constexpr milliseconds kExitGrace(300);         // the same after the sandbox has ended
 constexpr milliseconds kDeathGrace(3000);       // for the sandbox's end, once its runtime has said that it lost it
@@ -231,7 +232,7 @@ void ExecSession::OnKilled(const absl::Status& status) {
   // A process table so full that nothing gets in (runc): the sandbox itself is ended rather than left to run on.
   std::weak_ptr<ExecSession> weak = weak_from_this();
   call_ = engine_->client->Start<engine::Nothing>(engine::KillContainer(target_.container, "SIGKILL"),
-                                                  base::Clock::now() + kKillTime,
+                                                  base::Clock::now() + kStopTime,
                                                   [weak](absl::StatusOr<engine::Nothing> killed) {
                                                     auto self = weak.lock();
                                                     if (self == nullptr || self->finished_) return;

@@ -134,7 +134,7 @@ TEST_F(ContainerGone, DuringAPutAndAGetIsNotRunning) {
 
     sandbox = Running();
     const std::string same = IdOf(sandbox);
-    ASSERT_EQ(Shell(sandbox.get(), "head -c 700000000 /dev/zero >/workspace/big").exit_code, 0);
+    ASSERT_EQ(Shell(sandbox.get(), "head -c 200000000 /dev/zero >/workspace/big").exit_code, 0);
     {
       Striker striker(blow, same);
       status = GetStream(sandbox.get(), "/workspace/big", [&](const uint8_t*, size_t) {
@@ -178,7 +178,9 @@ TEST_F(ContainerGone, PausedDuringACommandEndsAtTheTimeoutAndLeavesNothing) {
   options.timeout_ms = 3000;
   bool paused = false;
   options.output = [&](uint32_t, const uint8_t*, size_t) {
-    if (!paused) EXPECT_EQ(Post("/containers/" + id + "/pause").status, 204);
+    if (!paused) {
+      EXPECT_EQ(Post("/containers/" + id + "/pause").status, 204);
+    }
     paused = true;
     return 0;
   };
