@@ -263,7 +263,7 @@ static void test_handles__leave_no_descriptor_and_no_thread(void **state) {
     osbx_sandbox_free(sandbox);
   }
   assert_true(process_thread_count_becomes(threads));
-  assert_int_equal(process_fd_count(), fds);
+  assert_in_range(process_fd_count(), 0, fds); /* the keeper's own last connection may have been closing above */
   osbx_sandbox_free(keeper);
 }
 
