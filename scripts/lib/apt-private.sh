@@ -2,11 +2,12 @@
 # Packages of another Debian release, without touching this machine's apt: own sources, lists and cache, used once and
 # thrown away. Needs common.sh.
 
-# The mirror that this machine already uses; a machine that is no Debian has none.
+# The mirror that this machine already uses.
 debian_mirror() {
   local uri
   # shellcheck disable=SC2016  # apt's own variable
   uri=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -m1 '/debian/$') || true
+  [ -n "$uri" ] || die "apt has no Debian archive among its sources (apt-get indextargets shows none)"
   printf '%s\n' "$uri"
 }
 
