@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/wall_clock.h"
 #include "docker/create_payload.h"
 #include "docker/image_reference.h"
 #include "docker/init_output.h"
@@ -22,10 +23,6 @@ constexpr milliseconds kLongestPause(250);
 constexpr int kMostRounds = 200;
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-int64_t UnixMilliseconds() {
-  return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 bool GaveUp(const absl::Status& status) {
   return base::CodeOf(status) == Code::kCanceled || base::CodeOf(status) == Code::kTimeout;
@@ -111,7 +108,7 @@ absl::StatusOr<bool> SandboxCreation::Make(const base::Context& context) {
   CreateInput input;
   input.name = name_;
   input.gvisor = runtime.gvisor;
-  input.now_ms = UnixMilliseconds();
+  input.now_ms = base::UnixMilliseconds();
   OSBX_ASSIGN_OR_RETURN(input.image, FindImage(context));
   OSBX_ASSIGN_OR_RETURN(input.user, users_.Resolve(client, options_.user, input.image.id, context));
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/wall_clock.h"
 #include "docker/exec_session.h"
 #include "engine/container_calls.h"
 #include "engine/system_calls.h"
@@ -20,11 +21,6 @@ constexpr milliseconds kExitGrace(300);         // the same after the sandbox ha
 constexpr milliseconds kDeathGrace(3000);       // for the sandbox's end, once its runtime has said that it lost it
 constexpr milliseconds kSigkillGrace(1000);     // for the sandbox's end, when a command was killed by who knows whom
 constexpr milliseconds kUnexplainedGrace(150);  // the same, when the engine may have lost its stream
-
-int64_t UnixNanosecondsNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 
@@ -175,7 +171,7 @@ void ExecSession::AskWhetherOutOfMemory(core::JobEnd otherwise) {
   // Events tell it even where the container's own flag does not (an exec under runc, an old daemon).
   call_.reset();
   events_ = engine::StartEvents(
-      *engine_->client, target_.container, {"oom"}, started_unix_ns_, UnixNanosecondsNow(),
+      *engine_->client, target_.container, {"oom"}, started_unix_ns_, base::UnixNanoseconds(),
       base::Clock::now() + kCallTime, nullptr,
       [weak](const engine::Event&) {
         auto self = weak.lock();

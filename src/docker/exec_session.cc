@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crypto.h"
+#include "base/wall_clock.h"
 #include "docker/guest_scripts.h"
 
 namespace osbx::docker {
@@ -19,11 +20,6 @@ std::vector<std::string> MakeEnvironment(const core::Command& command, const std
   std::vector<std::string> env = {marker};
   for (const auto& [key, value] : command.env) env.push_back(key + "=" + value);
   return env;
-}
-
-int64_t UnixNanosecondsNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -66,7 +62,7 @@ absl::Status ExecSession::Launch(const core::Command& command, const base::Conte
   OSBX_RETURN_IF_ERROR(watch_->AwaitOpen(launch));
 
   started_ = base::Clock::now();
-  started_unix_ns_ = UnixNanosecondsNow();
+  started_unix_ns_ = base::UnixNanoseconds();
   absl::StatusOr<std::unique_ptr<base::DuplexStream>> stream = engine::StartExec(client, exec_, launch);
   if (stream.ok()) {
     stream_ = *std::move(stream);

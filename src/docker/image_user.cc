@@ -7,6 +7,7 @@
 
 #include "base/crypto.h"
 #include "base/text.h"
+#include "base/wall_clock.h"
 #include "docker/labels.h"
 #include "engine/container_calls.h"
 
@@ -51,11 +52,6 @@ std::optional<Numbers> FindName(std::string_view file, std::string_view name, bo
 
 absl::Status NoSuch(const char* what, std::string_view name) {
   return base::Error(Code::kInvalid, std::string("the image has no ") + what + " \"" + std::string(name) + "\"");
-}
-
-int64_t UnixMilliseconds() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 // A tar number: octal digits, ended by NUL or a space.
@@ -151,7 +147,7 @@ absl::StatusOr<core::UserId> ImageUsers::Resolve(engine::Client& client, const s
   config.entrypoint = {"/osbx-never-started"};
   config.network_mode = "none";
   config.healthcheck_none = true;
-  config.labels = {{kHelperLabel, "1"}, {kCreatedLabel, std::to_string(UnixMilliseconds())}};
+  config.labels = {{kHelperLabel, "1"}, {kCreatedLabel, std::to_string(base::UnixMilliseconds())}};
   OSBX_ASSIGN_OR_RETURN(engine::CreatedContainer helper,
                         client.Run(engine::CreateContainer("osbx-helper-" + base::RandomHex(16), config), context));
   absl::StatusOr<std::string> passwd = ReadImageFile(client, helper.id, "/etc/passwd", context);
