@@ -1,9 +1,8 @@
 // create_racer NAME IMAGE RUNTIME THREADS: creates one sandbox from many threads at once, as a process of its own.
 // Prints "ready", waits for a line, and prints the id that each thread got, or the error.
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,18 +36,19 @@ int main(int argc, char** argv) {
   osbx_backend* backend = nullptr;
   if (osbx_backend_new(nullptr, &backend, nullptr) != OSBX_OK) return 1;
   std::vector<std::string> answers(static_cast<size_t>(std::atoi(argv[4])));
-  std::atomic<bool> go{false};
+  std::promise<void> go;
+  const std::shared_future<void> started = go.get_future().share();
   std::vector<std::thread> threads;
   for (std::string& answer : answers) {
-    threads.emplace_back([&answer, &go, backend, argv] {
-      while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    threads.emplace_back([&answer, &started, backend, argv] {
+      started.wait();
       answer = Race(backend, argv[1], argv[2], argv[3]);
     });
   }
   std::puts("ready");
   std::fflush(stdout);
   (void)std::getchar();
-  go = true;
+  go.set_value();
   for (std::thread& thread : threads) thread.join();
   for (const std::string& answer : answers) std::printf("%s\n", answer.c_str());
   osbx_backend_free(backend);
