@@ -427,7 +427,8 @@ OSBX_API void osbx_command_free(osbx_command *command);
  * sandbox and its files live on. It ends when its main process ends: background children do not hold it up and live on.
  * A program that cannot be started is a result too: exit code 127 (not found) or 126 (not executable). Standard input,
  * standard output and callbacks: see the setters. *out is freed with osbx_result_free. Errors: OSBX_E_NOT_FOUND (the
- * sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY. Since 0.1. Source: Docker Engine API 1.41, "Exec". */
+ * sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY (the sandbox is at its process limit: tried for five seconds,
+ * or once where a reader gives the input). Since 0.1. Source: Docker Engine API 1.41, "Exec". */
 OSBX_API osbx_status osbx_exec(osbx_sandbox *sandbox, const osbx_command *command, osbx_cancel *cancel,
                                osbx_result **out, osbx_error **err);
 

@@ -117,9 +117,8 @@ osbx_status osbx_exec(osbx_sandbox* sandbox, const osbx_command* command, osbx_c
     OSBX_RETURN_IF_ERROR(context.Check());
     // Made before the command may start: afterwards nothing may turn its end into an error.
     auto result = std::make_unique<osbx_result>();
-    OSBX_ASSIGN_OR_RETURN(const std::shared_ptr<osbx::core::Job> job,
-                          in_use->guest().StartExec(command->command, context));
-    result->result = osbx::core::RunToEnd(*job, command->command);
+    const auto start = [&] { return in_use->guest().StartExec(command->command, context); };
+    OSBX_ASSIGN_OR_RETURN(result->result, osbx::core::StartAndRun(start, command->command, context));
     OSBX_RETURN_IF_ERROR(result->result.end.not_started);
     return result;
   });

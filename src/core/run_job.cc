@@ -1,6 +1,7 @@
 #include "core/run_job.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <new>
 #include <string>
@@ -9,6 +10,8 @@ namespace osbx::core {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{64} << 10;
+constexpr std::chrono::milliseconds kCapacityPatience(5000);
+constexpr std::chrono::milliseconds kCapacityPause(20);  // an attempt costs the engine more than that
 
 // Where the output goes: to the callback until it gives up, or into the result up to the limit.
 class OutputSink {
@@ -126,6 +129,19 @@ Result RunToEnd(Job& job, const Command& command) {
   }
   result.end = *job.end();
   return result;
+}
+
+absl::StatusOr<Result> StartAndRun(const std::function<absl::StatusOr<std::shared_ptr<Job>>()>& start,
+                                   const Command& command, const base::Context& context) {
+  const base::TimePoint give_up = base::Clock::now() + kCapacityPatience;
+  for (;;) {
+    OSBX_ASSIGN_OR_RETURN(const std::shared_ptr<Job> job, start());
+    Result result = RunToEnd(*job, command);
+    const bool again = base::CodeOf(result.end.not_started) == base::Code::kAtCapacity &&
+                       command.stdin_reader == nullptr && base::Clock::now() < give_up;
+    if (!again) return result;
+    OSBX_RETURN_IF_ERROR(base::Pause(kCapacityPause, context));
+  }
 }
 
 }  // namespace osbx::core

@@ -211,9 +211,8 @@ absl::Status PlainGuest::GetFile(const std::string& path, const core::WriteFunct
     KeepErrorText(errors, {reinterpret_cast<const char*>(data), size});
     return true;
   };
-  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<core::Job> job,
-                        ExecSession::StartExec(engine_, target_, command, context, context));
-  core::Result result = core::RunToEnd(*job, command);
+  const auto start = [&] { return ExecSession::StartExec(engine_, target_, command, context, context); };
+  OSBX_ASSIGN_OR_RETURN(const core::Result result, core::StartAndRun(start, command, context));
   return FailureOf(result.end, errors, path);
 }
 

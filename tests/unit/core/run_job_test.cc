@@ -253,5 +253,70 @@ TEST_F(RunToEndTest, ExceptionOfACallbackEndsTheTree) {
   EXPECT_EQ(RunToEnd(job_, command_).end.reason, EndReason::kCallbackAborted);
 }
 
+// A start whose first `full` jobs find no free place.
+class StartAndRunTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::shared_ptr<Job>> Start() {
+    ++started_;
+    auto job = std::make_shared<Job>();
+    JobEnd end = ExitedZero();
+    if (started_ <= full_) end.not_started = base::Error(base::Code::kAtCapacity, "full");
+    if (started_ > full_) job->PushOutput(kStdout, "ran");
+    job->Finish(end);
+    return job;
+  }
+  absl::StatusOr<Result> Run(const base::Context& context = {}) {
+    return StartAndRun([this] { return Start(); }, command_, context);
+  }
+
+  Command command_;
+  int full_ = 0;
+  int started_ = 0;
+};
+
+TEST_F(StartAndRunTest, AFullProcessTableIsTriedAgain) {
+  full_ = 3;
+  command_.stdin_bytes = "bytes can be given twice";
+  const absl::StatusOr<Result> result = Run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->end.not_started.ok());
+  EXPECT_EQ(result->out.view(), "ran");
+  EXPECT_EQ(started_, 4);
+}
+
+TEST_F(StartAndRunTest, WhatAReaderGaveCannotBeHadTwice) {
+  full_ = 1;
+  command_.stdin_reader = [](uint8_t*, size_t) -> int64_t { return 0; };
+  const absl::StatusOr<Result> result = Run();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(base::CodeOf(result->end.not_started), base::Code::kAtCapacity);
+  EXPECT_EQ(started_, 1);
+}
+
+TEST_F(StartAndRunTest, AttemptsEndWithTheContext) {
+  full_ = 1 << 30;
+  auto token = std::make_shared<base::CancelToken>();
+  command_.output = [](uint32_t, const uint8_t*, size_t) { return true; };
+  const absl::StatusOr<Result> result = StartAndRun(
+      [&] {
+        if (started_ == 2) token->Fire();
+        return Start();
+      },
+      command_, base::Context(token));
+  EXPECT_EQ(base::CodeOf(result.status()), base::Code::kCanceled);
+  EXPECT_EQ(started_, 3);
+}
+
+TEST_F(StartAndRunTest, AStartThatFailsIsNotRepeated) {
+  const absl::StatusOr<Result> result = StartAndRun(
+      [&]() -> absl::StatusOr<std::shared_ptr<Job>> {
+        ++started_;
+        return base::Error(base::Code::kNotRunning, "gone");
+      },
+      command_, {});
+  EXPECT_EQ(base::CodeOf(result.status()), base::Code::kNotRunning);
+  EXPECT_EQ(started_, 1);
+}
+
 }  // namespace
 }  // namespace osbx::core
