@@ -17,8 +17,6 @@ constexpr size_t kMaxHeaders = 100;
 constexpr int kMaxInterimHeads = 16;  // each call parses all of them again
 constexpr std::string_view kVersionStart = "HTTP/1.";
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 absl::Status Malformed(std::string_view what) {
   return Error(Code::kBackend, "malformed HTTP answer: " + std::string(what));
 }
@@ -111,18 +109,6 @@ absl::StatusOr<ResponseHead> ParseOne(std::string_view bytes) {
 }
 
 }  // namespace
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
-}
-
-std::string_view FindHeader(const Headers& headers, std::string_view name) {
-  for (const auto& [key, value] : headers) {
-    if (EqualsIgnoringCase(key, name)) return value;
-  }
-  return {};
-}
 
 std::string_view ResponseHead::Header(std::string_view name) const { return FindHeader(headers, name); }
 

@@ -6,20 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/status.h"
+#include "http/headers.h"
 
 namespace osbx::http {
-
-using Headers = std::vector<std::pair<std::string, std::string>>;
-
-// ASCII letters only, whatever the locale.
-bool EqualsIgnoringCase(std::string_view a, std::string_view b);
-
-// Value of the first header of that name, compared without case; empty when there is none.
-std::string_view FindHeader(const Headers& headers, std::string_view name);
 
 struct ResponseHead {
   int status = 0;
