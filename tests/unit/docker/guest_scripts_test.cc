@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -185,6 +187,23 @@ INSTANTIATE_TEST_SUITE_P(Shells, GuestScripts, testing::ValuesIn(Shells()), [](c
   const std::string& path = shell.param[0];
   return path.substr(path.rfind('/') + 1);
 });
+
+// The page that tells people what an image needs lists what process 1 looks for, besides the shell itself.
+TEST(GuestScriptsPage, NamesEveryProgram) {
+  const std::string script = kInitScript;
+  const std::string loop = "for program in ";
+  const size_t begin = script.find(loop) + loop.size();
+  std::istringstream looked_for(script.substr(begin, script.find(';', begin) - begin));
+  std::set<std::string> wanted = {"sh"};
+  for (std::string program; looked_for >> program;) wanted.insert(program);
+
+  std::set<std::string> documented;
+  std::istringstream page(ReadFile(std::string(OSBX_SOURCE_DIR) + "/docs/images.md"));
+  for (std::string line; std::getline(page, line);) {
+    if (line.rfind("| `", 0) == 0) documented.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  EXPECT_EQ(documented, wanted);
+}
 
 }  // namespace
 }  // namespace osbx::docker
