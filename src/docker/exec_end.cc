@@ -161,23 +161,34 @@ void ExecSession::AskWhetherOutOfMemory(core::JobEnd otherwise) {
           auto session = weak.lock();
           if (session == nullptr || session->finished_) return;
           core::JobEnd end = otherwise;
-          const bool gone = !details.ok() || details->status != "running";
+          const bool gone = !details.ok() || details->status != "running" || session->container_died_;
           if (gone) end = {core::EndReason::kSandboxGone, -1, 0};
           if (gone && details.ok() && details->oom_killed) end.reason = core::EndReason::kOutOfMemory;
           if (end.reason == core::EndReason::kOutcomeUnknown) return session->Kill(end.reason);
           session->Finish(end);
         });
   };
-  // Events tell it even where the container's own flag does not (an exec under runc, an old daemon).
+  // Events tell it even where the container's own flag does not (an exec under runc, an old daemon, a container that
+  // somebody has started again).
   call_.reset();
   events_ = engine::StartEvents(
-      *engine_->client, target_.container, {"oom"}, started_unix_ns_, base::UnixNanoseconds(),
+      *engine_->client, target_.container, {"oom", "die", "exec_start"}, started_unix_ns_, base::UnixNanoseconds(),
       base::Clock::now() + kCallTime, nullptr,
-      [weak](const engine::Event&) {
-        auto self = weak.lock();
-        if (self != nullptr && !self->finished_) self->FinishWith(core::EndReason::kOutOfMemory);
+      [weak](const engine::Event& event) {
+        if (auto self = weak.lock()) self->OnPastEvent(event);
       },
       [ask_container](absl::Status) { ask_container(); });
+}
+
+void ExecSession::OnPastEvent(const engine::Event& event) {
+  if (finished_) return;
+  if (event.action == "oom") return FinishWith(core::EndReason::kOutOfMemory);
+  // A death before this command's own start is not its end: the clocks of two machines differ.
+  if (event.action == "die") {
+    container_died_ = seen_start_;
+  } else if (auto exec = event.attributes.find("execID"); exec != event.attributes.end() && exec->second == exec_) {
+    seen_start_ = true;
+  }
 }
 
 void ExecSession::Kill(core::EndReason why) {

@@ -15,6 +15,7 @@
 #include "docker/tree_kill.h"
 #include "engine/exec_calls.h"
 #include "engine/output_reader.h"
+#include "engine/system_calls.h"
 
 namespace osbx::docker {
 
@@ -67,6 +68,7 @@ class ExecSession : public core::JobDriver, public std::enable_shared_from_this<
   void FinishStopped();
   void ConcludeExit(int64_t exit_code, bool ran);
   void AskWhetherOutOfMemory(core::JobEnd otherwise);
+  void OnPastEvent(const engine::Event& event);
   void Finish(const core::JobEnd& end);
   void FinishWith(core::EndReason reason);
 
@@ -100,7 +102,9 @@ class ExecSession : public core::JobDriver, public std::enable_shared_from_this<
   bool output_ended_ = false;
   bool waiting_for_room_ = false;
   bool container_exited_ = false;
-  bool killed_ = false;  // the kill has been confirmed, or given up
+  bool seen_start_ = false;      // among past events
+  bool container_died_ = false;  // after that, by the same
+  bool killed_ = false;          // the kill has been confirmed, or given up
   bool kill_confirmed_ = false;
   std::optional<core::EndReason> stopping_;
   bool finished_ = false;

@@ -63,6 +63,14 @@ static osbx_status use(const struct functions *osbx, const char *uri) {
   return status;
 }
 
+/* A sanitizer keeps what is freed, to catch its use, and what is unloaded, to name it; its own library cannot be loaded
+ * into a second namespace. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 static void round_of(const char *uri, osbx_status expected) {
   struct functions osbx = load();
   assert_int_equal(use(&osbx, uri), expected);
@@ -85,7 +93,7 @@ static void test_unload__mapping_goes_and_nothing_grows(void **state) {
     round_of("unix:///nonexistent/daemon", OSBX_E_UNREACHABLE);
   }
   const long grown = process_resident_kib() - kib;
-  if (grown >= 1024) fail_msg("200 rounds cost %ld KiB", grown);
+  if (!SANITIZED && grown >= 1024) fail_msg("200 rounds cost %ld KiB", grown);
   assert_int_equal(process_fd_count(), fds);
   assert_true(process_thread_count_becomes(threads));
   scripted_daemon_stop(daemon);
@@ -101,6 +109,7 @@ static void test_unload__may_be_loaded_twice(void **state) {
   assert_int_equal(dlclose(two.handle), 0);
   assert_int_equal(process_maps("libosbx.so"), 0);
 
+  if (SANITIZED) return;
   /* And in a namespace of its own, beside the first. */
   one = load();
   two = one;

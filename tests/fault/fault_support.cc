@@ -8,6 +8,16 @@
 #include <cstdlib>
 #include <ostream>
 
+#ifdef __SANITIZE_ADDRESS__
+// In a forked child the memory that the parent's other threads hold has no owner any more; that is no leak.
+extern "C" int __lsan_is_turned_off() {  // NOLINT(bugprone-reserved-identifier): LeakSanitizer's name
+  static const pid_t first = getpid();
+  return getpid() != first ? 1 : 0;
+}
+// Asked once in the parent, so that it is known which process that is.
+static const int asked_in_parent = __lsan_is_turned_off();
+#endif
+
 namespace osbx::testing {
 namespace {
 

@@ -18,6 +18,13 @@ extern "C" {
 
 namespace osbx::testing {
 
+// A sanitizer keeps what is freed, to catch its use: resident memory tells nothing then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 template <auto Free>
 struct Freer {
   template <typename T>
