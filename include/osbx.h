@@ -18,7 +18,7 @@
  *
  * CONTENTS
  *   1 Types and constants     2 Version and errors     3 Cancellation     4 Backend     5 Spec
- *   6 Lifecycle               7 Command and exec       8 Files
+ *   6 Lifecycle               7 Command and exec       8 Files            9 Contract server
  *
  * CONVENTIONS, true of every function unless its own text says otherwise
  *  1. Handles are opaque. Each type has one _free: NULL is fine, any thread may call it, and the order in which handles
@@ -31,8 +31,9 @@
  *  3. Strings are NUL-terminated UTF-8; content is pointer and length, any bytes. Inputs are copied before the call
  *     returns; only the callbacks of a blocking call, and their user data, must live until it does. Returned pointers
  *     are borrowed from a handle and die with it.
- *  4. Builders (config, spec, command) take one property a call. Setters return nothing: the first bad value sticks,
- * and the call that uses the builder reports it as OSBX_E_INVALID. A builder may be used by many calls and freed after.
+ *  4. Builders (config, spec, command, contract) take one property a call. Setters return nothing: the first bad value
+ *     sticks, and the call that uses the builder reports it as OSBX_E_INVALID. A builder may be used by many calls and
+ *     freed after.
  *  5. `uint32_t flags` is 0 in this version; unknown bits are OSBX_E_INVALID.
  *  6. A cancel token may be NULL: no deadline, no cancel. Where one is given, a deadline or a cancel from another
  * thread ends the waiting within 100 ms, also when the daemon accepts and never answers.
@@ -48,8 +49,8 @@
  * fork in the child, where it shares nothing with the parent.
  *
  * THREADS
- *   backend, sandbox, cancel                 any number of threads at once
- *   config, spec, command                    one thread at a time; read-only while a call uses them
+ *   backend, sandbox, cancel, server         any number of threads at once
+ *   config, spec, command, contract          one thread at a time; read-only while a call uses them
  *   result, buffer, list, info, error        immutable: any number of threads
  *
  * Does not support (yet): Windows and macOS hosts, Windows containers, nested handles across processes.
@@ -88,6 +89,8 @@ typedef struct osbx_list osbx_list;       /* several of them */
 typedef struct osbx_command osbx_command; /* builder: a command to run */
 typedef struct osbx_result osbx_result;   /* how it ended, and its output */
 typedef struct osbx_buffer osbx_buffer;   /* bytes */
+typedef struct osbx_contract osbx_contract; /* builder: a contract server */
+typedef struct osbx_server osbx_server;     /* a server that runs in this process */
 
 /* Status codes. Append-only: a number never changes its meaning. Handle unknown negative numbers as failure. */
 typedef int32_t osbx_status;
@@ -489,6 +492,49 @@ OSBX_API const uint8_t *osbx_buffer_data(const osbx_buffer *buffer, size_t *size
 
 /* Frees the buffer. NULL is fine. Any thread. Since 0.1. */
 OSBX_API void osbx_buffer_free(osbx_buffer *buffer);
+
+/* == 9. Contract server ====================================================================================== */
+/* The HTTP server that makes its surroundings a sandbox to be driven from outside: POST /execute, /files/{path},
+ * GET /healthz (docs/contract.md). It gives a shell and the workspace's files to whoever reaches its port, and isolates
+ * nothing itself: run it where its clients may do anything. The program `sandbox` is the same server. */
+
+/* A contract server's configuration, to be freed with osbx_contract_free; NULL when out of memory. Since 0.1. */
+OSBX_API osbx_contract *osbx_contract_new(void);
+
+/* The directory of commands and files, an absolute path; default /workspace. Since 0.1. */
+OSBX_API void osbx_contract_set_workspace(osbx_contract *contract, const char *path);
+
+/* The shell that runs commands, as SHELL -c COMMAND: an absolute path; default /bin/sh. Since 0.1. */
+OSBX_API void osbx_contract_set_shell(osbx_contract *contract, const char *path);
+
+/* Where to listen: "ADDRESS:PORT", "[IPV6-ADDRESS]:PORT", or ":PORT" for every interface. Port 0 is any free one. The
+ * default, "127.0.0.1:0", is reached from this machine alone. Names are not looked up. Since 0.1. */
+OSBX_API void osbx_contract_set_listen(osbx_contract *contract, const char *address);
+
+/* Gives log lines to `callback`, as osbx_config_set_log does. Since 0.1. */
+OSBX_API void osbx_contract_set_log(osbx_contract *contract, uint32_t level, osbx_log_callback callback,
+                                    void *user_data, osbx_destroy_callback destroy);
+
+/* Starts a server that answers requests when this returns, on threads of its own. Commands are children of this
+ * process: it starts them without touching its signals, and waits for those alone. What a command leaves behind (a
+ * daemon) becomes a child of whoever adopts orphans here. *out is freed with osbx_server_free. Errors: OSBX_E_NOT_FOUND
+ * (no such workspace or shell), OSBX_E_PERMISSION, OSBX_E_CONFLICT (the port is taken). Since 0.1. */
+OSBX_API osbx_status osbx_contract_start(const osbx_contract *contract, osbx_server **out, osbx_error **err);
+
+/* Frees the builder. NULL is fine. Any thread. Since 0.1. */
+OSBX_API void osbx_contract_free(osbx_contract *contract);
+
+/* Where the server listens, with the port that it has: "127.0.0.1:40123". Borrowed. Any thread. Since 0.1. */
+OSBX_API const char *osbx_server_address(const osbx_server *server);
+
+/* Takes no new request and lets those under way end for `grace_ms` (0 to 86400000, more is cut to it; negative is 0);
+ * then a running command is killed with its tree and answered with 503. Returns when nothing of the server runs any
+ * more, at the latest about seven seconds after the grace. Again it does nothing. Any thread but one of the server's
+ * own. Since 0.1. */
+OSBX_API void osbx_server_stop(osbx_server *server, int64_t grace_ms);
+
+/* Stops the server without a grace and frees it. NULL is fine. Since 0.1. */
+OSBX_API void osbx_server_free(osbx_server *server);
 
 #ifdef __cplusplus
 }

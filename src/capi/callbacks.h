@@ -51,6 +51,20 @@ inline core::WriteFunction WriterOf(osbx_write_callback writer, std::shared_ptr<
 // Lines above `level` and lines that there is no memory for are dropped.
 base::LogFunction LogFunctionOf(base::LogLevel level, osbx_log_callback callback, std::shared_ptr<void> owner);
 
+// A builder's log setter: `set` gets the builder, the level and the function.
+template <typename Builder, typename Set>
+void SetLogCallback(Builder* builder, uint32_t level, osbx_log_callback callback, void* user_data,
+                    osbx_destroy_callback destroy, Set&& set) {
+  SetCallback(builder, user_data, destroy, [&](Builder& handle, std::shared_ptr<void> owner) {
+    if (callback == nullptr) return handle.Fail(NullArgument("log callback"));
+    if (level < OSBX_LOG_ERROR || level > OSBX_LOG_DEBUG) {
+      return handle.Fail(base::Error(base::Code::kInvalid, "log level: must be 1 (error) to 4 (debug)"));
+    }
+    const auto known = static_cast<base::LogLevel>(level);
+    set(handle, known, LogFunctionOf(known, callback, std::move(owner)));
+  });
+}
+
 }  // namespace osbx::capi
 
 #endif  // OSBX_CAPI_CALLBACKS_H_

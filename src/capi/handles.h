@@ -10,6 +10,9 @@
 
 #include "base/byte_buffer.h"
 #include "base/cancel.h"
+#include "base/log.h"
+#include "contract/configuration.h"
+#include "contract/contract_server.h"
 #include "core/backend.h"
 #include "core/command.h"
 #include "core/result.h"
@@ -98,5 +101,19 @@ inline base::Context ContextOf(const osbx_cancel* cancel) {
 }
 
 }  // namespace osbx::capi
+
+struct osbx_contract : osbx::capi::BuilderState {
+  osbx_contract() {
+    // What is safe in any process: this machine alone, and a port that disturbs nobody.
+    configuration.host = "127.0.0.1";
+    configuration.port = 0;
+  }
+  osbx::contract::Configuration configuration;
+  osbx::base::LogFunction log;
+};
+
+struct osbx_server {
+  std::unique_ptr<osbx::contract::ContractServer> server;
+};
 
 #endif  // OSBX_CAPI_HANDLES_H_

@@ -1,6 +1,7 @@
 // Section 4 of osbx.h: configuration and backend.
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "capi/callbacks.h"
@@ -75,14 +76,11 @@ void osbx_config_set_docker_api_version(osbx_config* config, const char* version
 
 void osbx_config_set_log(osbx_config* config, uint32_t level, osbx_log_callback callback, void* user_data,
                          osbx_destroy_callback destroy) {
-  osbx::capi::SetCallback(config, user_data, destroy, [&](osbx_config& builder, std::shared_ptr<void> owner) {
-    if (callback == nullptr) return builder.Fail(osbx::capi::NullArgument("log callback"));
-    if (level < OSBX_LOG_ERROR || level > OSBX_LOG_DEBUG) {
-      return builder.Fail(osbx::base::Error(osbx::base::Code::kInvalid, "log level: must be 1 (error) to 4 (debug)"));
-    }
-    builder.docker.log_level = static_cast<osbx::base::LogLevel>(level);
-    builder.docker.log = osbx::capi::LogFunctionOf(builder.docker.log_level, callback, std::move(owner));
-  });
+  osbx::capi::SetLogCallback(config, level, callback, user_data, destroy,
+                             [](osbx_config& builder, osbx::base::LogLevel known, osbx::base::LogFunction log) {
+                               builder.docker.log_level = known;
+                               builder.docker.log = std::move(log);
+                             });
 }
 
 void osbx_config_free(osbx_config* config) { delete config; }

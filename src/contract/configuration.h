@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "base/status.h"
 
 namespace osbx::contract {
 
@@ -13,6 +16,9 @@ struct Configuration {
   std::string host;  // an address; empty for every interface
   uint16_t port = 3000;
 };
+
+// "ADDRESS:PORT", "[IPV6-ADDRESS]:PORT" or ":PORT"; kInvalid otherwise.
+absl::Status SetListenAddress(std::string_view text, Configuration& configuration);
 
 }  // namespace osbx::contract
 

@@ -1,0 +1,132 @@
+#include "contract/contract_server.h"
+
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/await.h"
+#include "base/child_waiter.h"
+#include "base/event_loop.h"
+#include "base/worker_pool.h"
+#include "contract/error_answer.h"
+#include "contract/execute_handler.h"
+#include "contract/files_handler.h"
+#include "contract/routes.h"
+#include "http/server.h"
+
+namespace osbx::contract {
+namespace {
+
+using base::Code;
+using base::Error;
+
+constexpr int kWorkers = 2;                           // for system calls on files, which no loop can wait for
+constexpr std::chrono::milliseconds kKillTime(7000);  // for a command's tree, and the answer that tells of it
+constexpr const char* kPathRule = "an absolute path without a NUL of at most 4095 bytes";
+
+absl::Status CheckPath(const char* what, const std::string& path) {
+  if (!path.empty() && path.front() == '/' && path.size() <= 4095 && path.find('\0') == std::string::npos) {
+    return absl::OkStatus();
+  }
+  return Error(Code::kInvalid, std::string(what) + " must be " + kPathRule);
+}
+
+absl::Status Check(const Configuration& configuration) {
+  OSBX_RETURN_IF_ERROR(CheckPath("the workspace", configuration.workspace));
+  OSBX_RETURN_IF_ERROR(CheckPath("the shell", configuration.shell));
+  if (::access(configuration.shell.c_str(), X_OK) != 0) {
+    return Error(Code::kNotFound, "the shell " + configuration.shell + " is missing or cannot be executed");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// Members are destroyed from the last to the first: the HTTP server before what its handlers use, the loop last.
+struct ContractServer::Impl {
+  explicit Impl(Configuration given) : configuration(std::move(given)) {}
+
+  const Configuration configuration;
+  std::shared_ptr<base::EventLoop> loop = base::EventLoop::Create();
+  base::WorkerPool workers{kWorkers};
+  std::unique_ptr<base::ChildWaiter> children;
+  std::optional<ExecuteHandler> execute;
+  std::optional<FilesHandler> files;
+  std::optional<Routes> routes;
+  std::unique_ptr<http::Server> http;
+  std::string address;
+
+  const std::shared_ptr<base::CancelToken> hurry = std::make_shared<base::CancelToken>();
+  base::Mutex mutex;
+  base::CondVar changed;
+  bool stopped ABSL_GUARDED_BY(mutex) = false;
+  bool drained ABSL_GUARDED_BY(mutex) = false;
+
+  absl::Status AwaitDrained(const base::Context& context) {
+    return base::Await(mutex, changed, context, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drained; });
+  }
+};
+
+absl::StatusOr<std::unique_ptr<ContractServer>> ContractServer::Start(const Configuration& configuration,
+                                                                      ProcessOwner owner, base::LogFunction log) {
+  OSBX_RETURN_IF_ERROR(Check(configuration));
+  auto impl = std::make_unique<Impl>(configuration);
+  Impl& made = *impl;
+  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<Workspace> workspace, Workspace::Open(configuration.workspace));
+  // Handlers belong to the loop's thread, from their making on.
+  absl::Status prepared;
+  OSBX_RETURN_IF_ERROR(made.loop->RunAndWait([&] {
+    absl::StatusOr<std::unique_ptr<base::ChildWaiter>> children =
+        owner == ProcessOwner::kServer ? base::NewOwnerChildWaiter(made.loop) : base::NewHostedChildWaiter(made.loop);
+    prepared = children.status();
+    if (!prepared.ok()) return;
+    made.children = *std::move(children);
+    made.execute.emplace(*made.loop, made.workers, *made.children, log, made.configuration);
+    made.files.emplace(*made.loop, made.workers, workspace);
+    made.routes.emplace(*made.execute, *made.files);
+  }));
+  OSBX_RETURN_IF_ERROR(prepared);
+  OSBX_ASSIGN_OR_RETURN(
+      made.http, http::Server::Listen(
+                     made.loop, configuration.host, configuration.port, http::ServerOptions(),
+                     [&made](std::shared_ptr<http::Exchange> exchange) { made.routes->Handle(std::move(exchange)); },
+                     [](int status, const std::string& what) { return ErrorAnswer(status, what); }));
+  made.address = made.http->address();
+  return std::unique_ptr<ContractServer>(new ContractServer(std::move(impl)));
+}
+
+ContractServer::ContractServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ContractServer::~ContractServer() { Stop(std::chrono::milliseconds(0)); }
+
+const std::string& ContractServer::address() const { return impl_->address; }
+
+void ContractServer::Stop(std::chrono::milliseconds grace) {
+  Impl& impl = *impl_;
+  {
+    base::MutexLock lock(impl.mutex);
+    if (std::exchange(impl.stopped, true)) return;
+  }
+  impl.http->Drain([&impl] {
+    base::MutexLock lock(impl.mutex);
+    impl.drained = true;
+    impl.changed.NotifyAll();
+  });
+  if (!impl.AwaitDrained(base::Context(impl.hurry).WithTimeout(grace)).ok()) {
+    (void)impl.loop->Post([&impl] { impl.execute->Stop(); });
+    (void)impl.AwaitDrained(base::Context().WithTimeout(kKillTime));
+  }
+  impl.http.reset();
+  // What is left belongs to the loop's thread as well.
+  (void)impl.loop->RunAndWait([&impl] {
+    impl.routes.reset();
+    impl.files.reset();
+    impl.execute.reset();
+    impl.children.reset();
+  });
+}
+
+void ContractServer::Hurry() { impl_->hurry->Fire(); }
+
+}  // namespace osbx::contract

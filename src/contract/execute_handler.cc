@@ -1,0 +1,90 @@
+#include "contract/execute_handler.h"
+
+#include <utility>
+
+#include "contract/error_answer.h"
+#include "contract/execute_request.h"
+
+namespace osbx::contract {
+namespace {
+
+constexpr size_t kMaxBody = size_t{16} << 20;
+constexpr size_t kMaxHeld = 3 * kMaxBody;
+const char kBusy[] = "a command is running: one at a time";
+const char kTooLarge[] = "the request's body is too large: at most 16777216 bytes";
+const char kStopping[] = "the server is shutting down";
+
+}  // namespace
+
+ExecuteHandler::ExecuteHandler(base::EventLoop& loop, base::WorkerPool& workers, base::ChildWaiter& children,
+                               base::LogFunction log, const Configuration& configuration)
+    : loop_(loop), workers_(workers), children_(children), log_(std::move(log)), configuration_(configuration) {}
+
+void ExecuteHandler::Handle(std::shared_ptr<http::Exchange> exchange) {
+  if (exchange->request().method != "POST") {
+    return exchange->Respond(ErrorAnswer(405, "/execute takes POST", {{"Allow", "POST"}}));
+  }
+  if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
+  if (running_ != nullptr) return exchange->Respond(ErrorAnswer(409, kBusy));
+  if (exchange->request().content_length.value_or(0) > kMaxBody) return exchange->Respond(ErrorAnswer(413, kTooLarge));
+  auto upload = std::make_shared<Upload>(held_);
+  upload->exchange = std::move(exchange);
+  ReadOn(upload);
+}
+
+void ExecuteHandler::ReadOn(const std::shared_ptr<Upload>& upload) {
+  upload->exchange->ReadBody([this, upload](const absl::StatusOr<std::string>& piece) {
+    http::Exchange& exchange = *upload->exchange;
+    if (!piece.ok()) return exchange.Abort();
+    if (piece->empty()) return Run(upload->exchange, upload->body);
+    if (upload->body.size() + piece->size() > kMaxBody) return exchange.Respond(ErrorAnswer(413, kTooLarge));
+    if (held_ + piece->size() > kMaxHeld) {
+      return exchange.Respond(ErrorAnswer(503, "too many large requests at once: try again"));
+    }
+    upload->body += *piece;
+    held_ += piece->size();
+    ReadOn(upload);
+  });
+}
+
+void ExecuteHandler::Run(const std::shared_ptr<http::Exchange>& exchange, const std::string& body) {
+  absl::StatusOr<ExecuteRequest> request = ParseExecuteRequest(body);
+  if (!request.ok()) return exchange->Respond(ErrorAnswer(400, request.status().message()));
+  if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
+  if (running_ != nullptr) return exchange->Respond(ErrorAnswer(409, kBusy));
+  Execution::Options options;
+  options.shell = configuration_.shell;
+  options.workspace = configuration_.workspace;
+  options.command = std::move(request->command);
+  options.timeout = request->timeout;
+  absl::StatusOr<std::shared_ptr<Execution>> started = Execution::Start(
+      loop_, workers_, children_, log_, std::move(options), [this](const ExecutionResult& result) { Finish(result); });
+  if (!started.ok()) {
+    const bool full = base::CodeOf(started.status()) == base::Code::kAtCapacity;
+    return exchange->Respond(ErrorAnswer(full ? 503 : 500, started.status().message()));
+  }
+  running_ = *std::move(started);
+  waiting_ = exchange;
+  std::weak_ptr<Execution> weak = running_;
+  exchange->OnClientGone([weak] {
+    if (auto execution = weak.lock()) execution->Cancel();
+  });
+}
+
+void ExecuteHandler::Finish(const ExecutionResult& result) {
+  const std::shared_ptr<Execution> ended = std::move(running_);  // it is still on the stack
+  const std::shared_ptr<http::Exchange> exchange = std::move(waiting_);
+  running_ = nullptr;
+  if (stopping_ && result.cancelled) return exchange->Respond(ErrorAnswer(503, kStopping));
+  http::Answer answer;
+  answer.headers = {{"Content-Type", "application/json"}};
+  answer.body = ToJson(result);
+  exchange->Respond(std::move(answer));
+}
+
+void ExecuteHandler::Stop() {
+  stopping_ = true;
+  if (running_ != nullptr) running_->Cancel();
+}
+
+}  // namespace osbx::contract

@@ -1,0 +1,58 @@
+// POST /execute: one command at a time, from a request's body to its answer.
+#ifndef OSBX_CONTRACT_EXECUTE_HANDLER_H_
+#define OSBX_CONTRACT_EXECUTE_HANDLER_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/child_waiter.h"
+#include "base/event_loop.h"
+#include "base/log.h"
+#include "base/worker_pool.h"
+#include "contract/configuration.h"
+#include "contract/execution.h"
+#include "http/exchange.h"
+
+namespace osbx::contract {
+
+// Loop thread only. It outlives every exchange and execution of it.
+class ExecuteHandler {
+ public:
+  ExecuteHandler(base::EventLoop& loop, base::WorkerPool& workers, base::ChildWaiter& children, base::LogFunction log,
+                 const Configuration& configuration);
+
+  void Handle(std::shared_ptr<http::Exchange> exchange);
+
+  // Ends the running command, if there is one, and answers it with 503; so is every request from now on.
+  void Stop();
+
+ private:
+  // A body under way. What all of them hold together is bounded.
+  struct Upload {
+    explicit Upload(size_t& total) : total_held(total) {}
+    ~Upload() { total_held -= body.size(); }
+    size_t& total_held;
+    std::shared_ptr<http::Exchange> exchange;
+    std::string body;
+  };
+
+  void ReadOn(const std::shared_ptr<Upload>& upload);
+  void Run(const std::shared_ptr<http::Exchange>& exchange, const std::string& body);
+  void Finish(const ExecutionResult& result);
+
+  base::EventLoop& loop_;
+  base::WorkerPool& workers_;
+  base::ChildWaiter& children_;
+  const base::LogFunction log_;
+  const Configuration& configuration_;
+  size_t held_ = 0;  // bytes of all bodies under way
+  bool stopping_ = false;
+  // The seat: taken while a command runs, and until its tree has ended.
+  std::shared_ptr<Execution> running_;
+  std::shared_ptr<http::Exchange> waiting_;  // for the running command's answer
+};
+
+}  // namespace osbx::contract
+
+#endif  // OSBX_CONTRACT_EXECUTE_HANDLER_H_
