@@ -1,4 +1,5 @@
-// libFuzzer target for the parser of requests and their bodies. Any violation of a property ends the run with the reason.
+// libFuzzer target for the parser of requests and their bodies. Any violation of a property ends the run with the
+// reason.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
