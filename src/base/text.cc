@@ -85,6 +85,39 @@ std::string PrintableLine(std::string_view text, size_t limit) {
   return line;
 }
 
+std::string ToValidUtf8(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t valid = ValidUtf8Prefix(bytes);
+    text.append(bytes.substr(0, valid));
+    bytes.remove_prefix(valid);
+    if (bytes.empty()) break;
+    text += kReplacement;
+    bytes.remove_prefix(1);
+  }
+  return text;
+}
+
+size_t WithoutCutCharacter(std::string_view bytes) {
+  // The longest character has four bytes, so its beginning is among the last three.
+  for (size_t tail = 1; tail <= 3 && tail <= bytes.size(); ++tail) {
+    const size_t begin = bytes.size() - tail;
+    const auto first = static_cast<uint8_t>(bytes[begin]);
+    if ((first & 0xC0) == 0x80) continue;  // it goes on from an earlier byte
+    // Cut only if some further bytes would make it whole.
+    std::string completed(bytes.substr(begin));
+    const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+    if (length <= tail) return bytes.size();
+    // The second byte alone has a narrower range in some characters; the lowest and the highest reach each of them.
+    std::string lowest = completed;
+    lowest.resize(length, '\x80');
+    completed.resize(length, '\xBF');
+    return IsValidUtf8(lowest) || IsValidUtf8(completed) ? begin : bytes.size();
+  }
+  return bytes.size();
+}
+
 std::optional<int64_t> ParseDecimal(std::string_view text, int64_t min, int64_t max) {
   if (text.empty() || (text.size() > 1 && text[0] == '0')) return std::nullopt;
   int64_t value = 0;
