@@ -72,6 +72,12 @@ HostedChildWaiter::~HostedChildWaiter() {
 }
 
 void HostedChildWaiter::Watch(pid_t pid, Callback done) {
+  ChildExit exit;
+  if (Reap(pid, &exit) != ReapResult::kRuns) {
+    const std::shared_ptr<EventLoop> loop = loop_.lock();
+    if (loop != nullptr) static_cast<void>(loop->Post([done = std::move(done), exit] { done(exit); }));
+    return;
+  }
   const uint64_t id = next_id_++;
   Child& child = children_[id];
   child.pid = pid;

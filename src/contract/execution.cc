@@ -47,12 +47,7 @@ absl::Status MakePipe(base::UniqueFd* reading, base::UniqueFd* writing) {
 }  // namespace
 
 Execution::Execution(const ExecutionServices& services, Done done)
-    : loop_(services.loop),
-      pool_(services.pool),
-      waiter_(services.waiter),
-      leftovers_(services.leftovers),
-      environment_(&services.environment),
-      done_(std::move(done)) {}
+    : loop_(services.loop), pool_(services.pool), leftovers_(services.leftovers), done_(std::move(done)) {}
 
 Execution::~Execution() {
   // Until its exit is known its pid is nobody else's.
@@ -63,37 +58,35 @@ Execution::~Execution() {
 absl::StatusOr<std::shared_ptr<Execution>> Execution::Start(const ExecutionServices& services, Options options,
                                                             Done done) {
   const std::shared_ptr<Execution> execution(new Execution(services, std::move(done)));
-  OSBX_RETURN_IF_ERROR(execution->Begin(std::move(options)));
+  OSBX_RETURN_IF_ERROR(execution->Begin(services, std::move(options)));
   return execution;
 }
 
-absl::Status Execution::Begin(Options options) {
-  const std::shared_ptr<base::EventLoop> loop = loop_.lock();
+absl::Status Execution::Begin(const ExecutionServices& services, Options options) {
   base::UniqueFd stdout_end;
   base::UniqueFd stderr_end;
   OSBX_RETURN_IF_ERROR(MakePipe(&stdout_.fd, &stdout_end));
   OSBX_RETURN_IF_ERROR(MakePipe(&stderr_.fd, &stderr_end));
 
   tree_.marker = std::string(kMarkerName) + base::RandomHex(16);
-  tree_.adopts_orphans = waiter_->adopts_orphans();
+  tree_.adopts_orphans = services.waiter->adopts_orphans();
   base::SpawnOptions spawn;
   spawn.program = options.shell;
   spawn.arguments = {std::move(options.shell), "-c", std::move(options.command)};
-  spawn.environment.reserve(environment_->size() + 1);
+  spawn.environment.reserve(services.environment.size() + 1);
   spawn.environment.push_back(tree_.marker);
-  for (const std::string& entry : *environment_) {
+  for (const std::string& entry : services.environment) {
     if (entry.compare(0, kMarkerName.size(), kMarkerName) != 0) spawn.environment.push_back(entry);
   }
-  environment_ = nullptr;
   spawn.directory = std::move(options.workspace);
   spawn.stdout_fd = stdout_end.get();
   spawn.stderr_fd = stderr_end.get();
 
-  timer_ = loop->NewTimer();
+  timer_ = services.loop->NewTimer();
   started_ = Clock::now();
   OSBX_ASSIGN_OR_RETURN(tree_.root, base::Spawn(spawn));
   if (const auto root = base::ReadProcess(tree_.root)) tree_.root_start = root->start;
-  waiter_->Watch(tree_.root, [self = shared_from_this()](base::ChildExit exit) { self->OnExit(exit); });
+  services.waiter->Watch(tree_.root, [self = shared_from_this()](base::ChildExit exit) { self->OnExit(exit); });
   BeginRead(&stdout_);
   BeginRead(&stderr_);
   if (options.timeout.has_value()) {

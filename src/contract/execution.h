@@ -65,7 +65,7 @@ class Execution : public std::enable_shared_from_this<Execution> {
   };
 
   Execution(const ExecutionServices& services, Done done);
-  absl::Status Begin(Options options);
+  absl::Status Begin(const ExecutionServices& services, Options options);
   void BeginRead(Stream* stream);
   void OnReadable(Stream* stream);
   // At most `most` bytes of what is there; whether there was any.
@@ -81,11 +81,10 @@ class Execution : public std::enable_shared_from_this<Execution> {
   static void CloseStream(Stream* stream);
 
   const base::ProcessId creator_ = base::CurrentProcess();
+  // Neither the loop nor the waiter is held: both hold what keeps this alive.
   const std::weak_ptr<base::EventLoop> loop_;
   const std::weak_ptr<base::WorkerPool> pool_;
-  const std::shared_ptr<base::ChildWaiter> waiter_;
   const std::shared_ptr<LeftoverPipes> leftovers_;
-  const std::vector<std::string>* environment_;  // during Start()
   Done done_;
 
   State state_ = State::kRunning;
