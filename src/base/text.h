@@ -27,6 +27,8 @@ std::optional<int64_t> ParseDecimal(std::string_view text, int64_t min, int64_t 
 std::string HexEncode(const uint8_t* data, size_t size);
 // RFC 3986 percent-encoding of everything but unreserved characters.
 std::string PercentEncode(std::string_view text);
+// Decodes once; "+" stays. Nothing where a '%' is not followed by two hex digits.
+std::optional<std::string> PercentDecode(std::string_view text);
 
 }  // namespace osbx::base
 
