@@ -8,10 +8,12 @@
 #include "base/await.h"
 #include "base/child_waiter.h"
 #include "base/event_loop.h"
+#include "base/spawn.h"
 #include "base/worker_pool.h"
 #include "contract/error_answer.h"
 #include "contract/execute_handler.h"
 #include "contract/files_handler.h"
+#include "contract/leftover_pipes.h"
 #include "contract/routes.h"
 #include "http/server.h"
 
@@ -49,10 +51,8 @@ struct ContractServer::Impl {
 
   const Configuration configuration;
   std::shared_ptr<base::EventLoop> loop = base::EventLoop::Create();
-  base::WorkerPool workers{kWorkers};
-  std::unique_ptr<base::ChildWaiter> children;
+  std::shared_ptr<base::WorkerPool> workers = std::make_shared<base::WorkerPool>(kWorkers);
   std::optional<ExecuteHandler> execute;
-  std::optional<FilesHandler> files;
   std::optional<Routes> routes;
   std::unique_ptr<http::Server> http;
   std::string address;
@@ -62,6 +62,21 @@ struct ContractServer::Impl {
   base::CondVar changed;
   bool stopped ABSL_GUARDED_BY(mutex) = false;
   bool drained ABSL_GUARDED_BY(mutex) = false;
+
+  absl::Status Prepare(Workspace workspace, ProcessOwner owner, base::LogFunction log) {
+    ExecutionServices services;
+    services.loop = loop;
+    services.pool = workers;
+    services.leftovers = std::make_shared<LeftoverPipes>(loop);
+    services.environment = base::CurrentEnvironment();
+    services.waiter = base::NewChildWaiter(loop);
+    if (owner == ProcessOwner::kServer) {
+      OSBX_ASSIGN_OR_RETURN(services.waiter, base::NewReapingChildWaiter(loop));
+    }
+    execute.emplace(std::move(services), configuration, std::move(log));
+    routes.emplace(*execute, std::make_shared<FilesContext>(std::move(workspace), Workers{loop.get(), workers.get()}));
+    return absl::OkStatus();
+  }
 
   absl::Status AwaitDrained(const base::Context& context) {
     return base::Await(mutex, changed, context, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drained; });
@@ -73,19 +88,11 @@ absl::StatusOr<std::unique_ptr<ContractServer>> ContractServer::Start(const Conf
   OSBX_RETURN_IF_ERROR(Check(configuration));
   auto impl = std::make_unique<Impl>(configuration);
   Impl& made = *impl;
-  OSBX_ASSIGN_OR_RETURN(std::shared_ptr<Workspace> workspace, Workspace::Open(configuration.workspace));
+  OSBX_ASSIGN_OR_RETURN(Workspace workspace, Workspace::Open(configuration.workspace));
   // Handlers belong to the loop's thread, from their making on.
   absl::Status prepared;
-  OSBX_RETURN_IF_ERROR(made.loop->RunAndWait([&] {
-    absl::StatusOr<std::unique_ptr<base::ChildWaiter>> children =
-        owner == ProcessOwner::kServer ? base::NewOwnerChildWaiter(made.loop) : base::NewHostedChildWaiter(made.loop);
-    prepared = children.status();
-    if (!prepared.ok()) return;
-    made.children = *std::move(children);
-    made.execute.emplace(*made.loop, made.workers, *made.children, log, made.configuration);
-    made.files.emplace(*made.loop, made.workers, workspace);
-    made.routes.emplace(*made.execute, *made.files);
-  }));
+  OSBX_RETURN_IF_ERROR(
+      made.loop->RunAndWait([&] { prepared = made.Prepare(std::move(workspace), owner, std::move(log)); }));
   OSBX_RETURN_IF_ERROR(prepared);
   OSBX_ASSIGN_OR_RETURN(
       made.http, http::Server::Listen(
@@ -121,9 +128,7 @@ void ContractServer::Stop(std::chrono::milliseconds grace) {
   // What is left belongs to the loop's thread as well.
   (void)impl.loop->RunAndWait([&impl] {
     impl.routes.reset();
-    impl.files.reset();
     impl.execute.reset();
-    impl.children.reset();
   });
 }
 

@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_text.h"
+#include "base/text.h"
 #include "contract/error_answer.h"
-#include "contract/json_string.h"
 #include "contract/temporary_file.h"
 
 namespace osbx::contract {
@@ -63,7 +64,7 @@ absl::StatusOr<std::string> DirectoryListing::Json() {
     json += separator;
     separator = ",";
     json += "{\"name\":";
-    AppendJsonString(&json, ToValidUtf8(entry.name));
+    base::AppendJsonString(&json, base::ToValidUtf8(entry.name));
     json += ",\"size\":" + std::to_string(entry.size);
     json += entry.is_directory ? ",\"isDir\":true}" : ",\"isDir\":false}";
     if (json.size() > limits_.max_bytes) return Refusal(507, "the directory is too long for a listing");

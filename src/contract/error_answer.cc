@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <string>
 
+#include "base/json_text.h"
 #include "base/text.h"
-#include "contract/json_string.h"
 
 namespace osbx::contract {
 namespace {
@@ -43,7 +43,7 @@ http::Answer ErrorAnswer(int status, std::string_view what) {
   answer.status = status;
   answer.headers.emplace_back("Content-Type", "application/json");
   answer.body = "{\"error\":";
-  AppendJsonString(&answer.body, base::PrintableLine(what, kMaxMessageBytes));
+  base::AppendJsonString(&answer.body, base::PrintableLine(what, kMaxMessageBytes));
   answer.body += '}';
   return answer;
 }
@@ -51,6 +51,12 @@ http::Answer ErrorAnswer(int status, std::string_view what) {
 http::Answer ErrorAnswer(const absl::Status& error) {
   const int status = base::HttpStatusOf(error);
   return ErrorAnswer(status == 0 ? 500 : status, std::string(error.message()));
+}
+
+http::Answer MethodNotAllowed(const std::string& allowed) {
+  http::Answer answer = ErrorAnswer(405, "this method is not allowed here; allowed: " + allowed);
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
 }
 
 absl::Status Refusal(int status, std::string_view what) { return base::Error(CodeFor(status), what, status); }

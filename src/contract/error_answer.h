@@ -2,6 +2,7 @@
 #ifndef OSBX_CONTRACT_ERROR_ANSWER_H_
 #define OSBX_CONTRACT_ERROR_ANSWER_H_
 
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -13,6 +14,9 @@ namespace osbx::contract {
 http::Answer ErrorAnswer(int status, std::string_view what);
 // The HTTP status that the error carries; where it carries none, 500.
 http::Answer ErrorAnswer(const absl::Status& error);
+
+// 405; `allowed` as the Allow header has it.
+http::Answer MethodNotAllowed(const std::string& allowed);
 
 // A failure that carries the HTTP status to answer it with.
 absl::Status Refusal(int status, std::string_view what);

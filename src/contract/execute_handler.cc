@@ -1,5 +1,6 @@
 #include "contract/execute_handler.h"
 
+#include <string>
 #include <utility>
 
 #include "contract/error_answer.h"
@@ -8,25 +9,26 @@
 namespace osbx::contract {
 namespace {
 
-constexpr size_t kMaxBody = size_t{16} << 20;
-constexpr size_t kMaxHeld = 3 * kMaxBody;
+constexpr size_t kMaxHeld = 3 * kMaxExecuteBodyBytes;
 const char kBusy[] = "a command is running: one at a time";
 const char kTooLarge[] = "the request's body is too large: at most 16777216 bytes";
 const char kStopping[] = "the server is shutting down";
 
+std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
+
 }  // namespace
 
-ExecuteHandler::ExecuteHandler(base::EventLoop& loop, base::WorkerPool& workers, base::ChildWaiter& children,
-                               base::LogFunction log, const Configuration& configuration)
-    : loop_(loop), workers_(workers), children_(children), log_(std::move(log)), configuration_(configuration) {}
+ExecuteHandler::ExecuteHandler(ExecutionServices services, const Configuration& configuration, base::LogFunction log)
+    : services_(std::move(services)), configuration_(configuration), log_(std::move(log)) {}
 
 void ExecuteHandler::Handle(std::shared_ptr<http::Exchange> exchange) {
   if (exchange->request().method != "POST") {
-    return exchange->Respond(ErrorAnswer(405, "/execute takes POST", {{"Allow", "POST"}}));
+    return exchange->Respond(MethodNotAllowed("POST"));
   }
   if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
   if (running_ != nullptr) return exchange->Respond(ErrorAnswer(409, kBusy));
-  if (exchange->request().content_length.value_or(0) > kMaxBody) return exchange->Respond(ErrorAnswer(413, kTooLarge));
+  if (exchange->request().content_length.value_or(0) > kMaxExecuteBodyBytes)
+    return exchange->Respond(ErrorAnswer(413, kTooLarge));
   auto upload = std::make_shared<Upload>(held_);
   upload->exchange = std::move(exchange);
   ReadOn(upload);
@@ -37,7 +39,8 @@ void ExecuteHandler::ReadOn(const std::shared_ptr<Upload>& upload) {
     http::Exchange& exchange = *upload->exchange;
     if (!piece.ok()) return exchange.Abort();
     if (piece->empty()) return Run(upload->exchange, upload->body);
-    if (upload->body.size() + piece->size() > kMaxBody) return exchange.Respond(ErrorAnswer(413, kTooLarge));
+    if (upload->body.size() + piece->size() > kMaxExecuteBodyBytes)
+      return exchange.Respond(ErrorAnswer(413, kTooLarge));
     if (held_ + piece->size() > kMaxHeld) {
       return exchange.Respond(ErrorAnswer(503, "too many large requests at once: try again"));
     }
@@ -49,7 +52,7 @@ void ExecuteHandler::ReadOn(const std::shared_ptr<Upload>& upload) {
 
 void ExecuteHandler::Run(const std::shared_ptr<http::Exchange>& exchange, const std::string& body) {
   absl::StatusOr<ExecuteRequest> request = ParseExecuteRequest(body);
-  if (!request.ok()) return exchange->Respond(ErrorAnswer(400, request.status().message()));
+  if (!request.ok()) return exchange->Respond(ErrorAnswer(400, MessageOf(request.status())));
   if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
   if (running_ != nullptr) return exchange->Respond(ErrorAnswer(409, kBusy));
   Execution::Options options;
@@ -57,11 +60,11 @@ void ExecuteHandler::Run(const std::shared_ptr<http::Exchange>& exchange, const 
   options.workspace = configuration_.workspace;
   options.command = std::move(request->command);
   options.timeout = request->timeout;
-  absl::StatusOr<std::shared_ptr<Execution>> started = Execution::Start(
-      loop_, workers_, children_, log_, std::move(options), [this](const ExecutionResult& result) { Finish(result); });
+  absl::StatusOr<std::shared_ptr<Execution>> started =
+      Execution::Start(services_, std::move(options), [this](const ExecutionResult& result) { Finish(result); });
   if (!started.ok()) {
     const bool full = base::CodeOf(started.status()) == base::Code::kAtCapacity;
-    return exchange->Respond(ErrorAnswer(full ? 503 : 500, started.status().message()));
+    return exchange->Respond(ErrorAnswer(full ? 503 : 500, MessageOf(started.status())));
   }
   running_ = *std::move(started);
   waiting_ = exchange;
@@ -75,7 +78,9 @@ void ExecuteHandler::Finish(const ExecutionResult& result) {
   const std::shared_ptr<Execution> ended = std::move(running_);  // it is still on the stack
   const std::shared_ptr<http::Exchange> exchange = std::move(waiting_);
   running_ = nullptr;
-  if (stopping_ && result.cancelled) return exchange->Respond(ErrorAnswer(503, kStopping));
+  if (!result.problem.ok() && log_) log_(base::LogLevel::kError, MessageOf(result.problem));
+  if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
+  if (!result.exit_known) return exchange->Respond(ErrorAnswer(500, MessageOf(result.problem)));
   http::Answer answer;
   answer.headers = {{"Content-Type", "application/json"}};
   answer.body = ToJson(result);

@@ -6,10 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/child_waiter.h"
-#include "base/event_loop.h"
 #include "base/log.h"
-#include "base/worker_pool.h"
 #include "contract/configuration.h"
 #include "contract/execution.h"
 #include "http/exchange.h"
@@ -19,8 +16,7 @@ namespace osbx::contract {
 // Loop thread only. It outlives every exchange and execution of it.
 class ExecuteHandler {
  public:
-  ExecuteHandler(base::EventLoop& loop, base::WorkerPool& workers, base::ChildWaiter& children, base::LogFunction log,
-                 const Configuration& configuration);
+  ExecuteHandler(ExecutionServices services, const Configuration& configuration, base::LogFunction log);
 
   void Handle(std::shared_ptr<http::Exchange> exchange);
 
@@ -41,11 +37,9 @@ class ExecuteHandler {
   void Run(const std::shared_ptr<http::Exchange>& exchange, const std::string& body);
   void Finish(const ExecutionResult& result);
 
-  base::EventLoop& loop_;
-  base::WorkerPool& workers_;
-  base::ChildWaiter& children_;
-  const base::LogFunction log_;
+  const ExecutionServices services_;
   const Configuration& configuration_;
+  const base::LogFunction log_;
   size_t held_ = 0;  // bytes of all bodies under way
   bool stopping_ = false;
   // The seat: taken while a command runs, and until its tree has ended.

@@ -151,9 +151,7 @@ void HandleFiles(const std::shared_ptr<FilesContext>& context, std::shared_ptr<h
   if (method == "GET" || method == "HEAD") return SendFileOrListing(context, std::move(exchange), *std::move(path));
   if (method == "PUT") return std::make_shared<Upload>(context, std::move(exchange), *std::move(path))->Start();
   if (method == "DELETE") return Remove(context, std::move(exchange), *std::move(path));
-  http::Answer answer = ErrorAnswer(405, "this method is not allowed here: GET, HEAD, PUT and DELETE are");
-  answer.headers.emplace_back("Allow", "GET, HEAD, PUT, DELETE");
-  exchange->Respond(std::move(answer));
+  exchange->Respond(MethodNotAllowed("GET, HEAD, PUT, DELETE"));
 }
 
 }  // namespace osbx::contract

@@ -1,5 +1,6 @@
 #include "contract/routes.h"
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace {
 void HandleHealth(http::Exchange& exchange) {
   const std::string& method = exchange.request().method;
   if (method != "GET" && method != "HEAD") {
-    return exchange.Respond(ErrorAnswer(405, "/healthz takes GET and HEAD", {{"Allow", "GET, HEAD"}}));
+    return exchange.Respond(MethodNotAllowed("GET, HEAD"));
   }
   http::Answer answer;
   answer.headers = {{"Content-Type", "application/json"}};
@@ -26,7 +27,7 @@ void Routes::Handle(std::shared_ptr<http::Exchange> exchange) {
   const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/execute") return execute_.Handle(std::move(exchange));
   if (path == "/healthz") return HandleHealth(*exchange);
-  if (path == "/files" || path.substr(0, 7) == "/files/") return files_.Handle(std::move(exchange));
+  if (path == "/files" || path.substr(0, 7) == "/files/") return HandleFiles(files_, std::move(exchange));
   exchange->Respond(ErrorAnswer(404, "no such route: there are /execute, /files/{path} and /healthz"));
 }
 

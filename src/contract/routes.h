@@ -3,7 +3,7 @@
 #define OSBX_CONTRACT_ROUTES_H_
 
 #include <memory>
-#include <string>
+#include <utility>
 
 #include "contract/execute_handler.h"
 #include "contract/files_handler.h"
@@ -14,13 +14,13 @@ namespace osbx::contract {
 // Loop thread only.
 class Routes {
  public:
-  Routes(ExecuteHandler& execute, FilesHandler& files) : execute_(execute), files_(files) {}
+  Routes(ExecuteHandler& execute, std::shared_ptr<FilesContext> files) : execute_(execute), files_(std::move(files)) {}
 
   void Handle(std::shared_ptr<http::Exchange> exchange);
 
  private:
   ExecuteHandler& execute_;
-  FilesHandler& files_;
+  const std::shared_ptr<FilesContext> files_;
 };
 
 }  // namespace osbx::contract

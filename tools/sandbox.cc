@@ -117,7 +117,7 @@ int Serve(const Configuration& configuration) {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--help") == 0) return std::fputs(kHelp, stdout) < 0 ? kFailed : 0;
-  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return std::printf("sandbox %s\n", OSBX_PROGRAM_VERSION) < 0;
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) return std::printf("sandbox %s\n", OSBX_VERSION) < 0;
   if (argc != 1) return Complain(kBadUse, "takes no arguments but --help and --version; configured by SANDBOX_*");
   Configuration configuration;
   if (const auto problem = ReadConfiguration(configuration)) return Complain(kBadUse, *problem);
