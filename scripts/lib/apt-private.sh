@@ -19,15 +19,36 @@ debian_keyring() {
   die "no Debian archive keyring; please install debian-archive-keyring"
 }
 
+# The security updates of a suite, where this machine's apt has them among its sources.
+debian_security_mirror() {
+  # shellcheck disable=SC2016  # apt's own variable
+  apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep -m1 '/debian-security/$' || true
+}
+
+# debian_sources SUITE: the lines of a sources.list; its source packages as well.
+debian_sources() {
+  local suite=$1 kind security
+  security=$(debian_security_mirror)
+  for kind in deb deb-src; do
+    printf '%s [signed-by=%s] %s %s main\n' "$kind" "$(debian_keyring)" "$(debian_mirror)" "$suite"
+    [ -z "$security" ] || [[ $suite == *-* ]] ||
+      printf '%s [signed-by=%s] %s %s-security main\n' "$kind" "$(debian_keyring)" "$security" "$suite"
+  done
+}
+
 # xapt DIR SUITE APT-GET-ARGS...: apt-get that knows SUITE only and keeps all it has in DIR. The state of this machine is
 # hidden as well (status=/dev/null), or else an installed newer version would be the candidate, and that cannot be
 # downloaded. Signatures are checked as ever; only the date is not, since frozen mirrors serve an old Release file.
+# XAPT_ARCHITECTURE: packages of another one than this machine's.
 xapt() {
   local dir=$1 suite=$2
   shift 2
   mkdir -p "$dir/none" "$dir/lists/partial" "$dir/cache/archives/partial"
-  printf 'deb [signed-by=%s] %s %s main\n' "$(debian_keyring)" "$(debian_mirror)" "$suite" >"$dir/sources.list"
-  apt-get -qq -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts="$dir/none" \
+  debian_sources "$suite" >"$dir/sources.list"
+  local architecture=()
+  [ -z "${XAPT_ARCHITECTURE:-}" ] ||
+    architecture=(-o "APT::Architecture=$XAPT_ARCHITECTURE" -o "APT::Architectures=$XAPT_ARCHITECTURE")
+  apt-get -qq "${architecture[@]}" -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts="$dir/none" \
     -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts="$dir/none" \
     -o Dir::State::lists="$dir/lists" -o Dir::State::status=/dev/null -o Dir::Cache="$dir/cache" \
     -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false "$@"
