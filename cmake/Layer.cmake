@@ -2,7 +2,7 @@
 # libosbx.so, libosbx.a and the unit tests, so hidden visibility costs no test.
 
 add_library(osbx_options INTERFACE)
-target_compile_options(osbx_options INTERFACE -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Werror=return-type
+target_compile_options(osbx_options INTERFACE -ffunction-sections -fdata-sections -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Werror=return-type
   $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>                 # a unique symbol would pin the library past dlclose()
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   # No trace of where the tree lay, in debug information or in messages.
