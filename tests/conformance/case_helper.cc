@@ -88,7 +88,8 @@ int State() {
   return 0;
 }
 
-// tree PREFIX: this process, a child, a child in its own session, and an orphan in its own session; none minds a signal.
+// tree PREFIX: this process, a child, a child in its own session, and an orphan in its own session; none minds a
+// signal.
 [[noreturn]] void Tree(const std::string& prefix) {
   IgnoreSignals();
   if (fork() == 0) Nap(prefix + "1");

@@ -56,21 +56,33 @@ const char* Reason(Need need) {
   const bool own = Program() != nullptr;
   const auto unless = [](bool here, const char* reason) { return here ? nullptr : reason; };
   switch (need) {
-    case Need::kOwnServer: return unless(own, "only a running server is given (CONFORMANCE_PROGRAM is not set)");
-    case Need::kProgram: return unless(own && !IsLibrary(), "it is the program's alone, or the program is not given");
-    case Need::kProcess: return unless(SharedServer().pid() > 0, "the server's pid is not known (CONFORMANCE_PID)");
+    case Need::kOwnServer:
+      return unless(own, "only a running server is given (CONFORMANCE_PROGRAM is not set)");
+    case Need::kProgram:
+      return unless(own && !IsLibrary(), "it is the program's alone, or the program is not given");
+    case Need::kProcess:
+      return unless(SharedServer().pid() > 0, "the server's pid is not known (CONFORMANCE_PID)");
     case Need::kSmallDisk:
       return unless(own && (CanMount() || std::getenv("CONFORMANCE_SMALL_DISK") != nullptr),
                     "no small file system: neither CONFORMANCE_SMALL_DISK nor the right to mount one");
-    case Need::kUnprivileged: return unless(geteuid() != 0 || own, "the server is root, and no other can be started");
-    case Need::kAnotherUid: return unless(own && geteuid() == 0, "only root can start a server as another user");
-    case Need::kDevices: return unless(CanMakeDevices(), "device files cannot be made here");
-    case Need::kDescriptors: return unless(HasDescriptors(), "the limit of descriptors is below 4096");
-    case Need::kPid1: return unless(SharedServer().pid() == 1, "the server is not PID 1");
-    case Need::kPidNamespace: return unless(own && CanBePid1(), "no new PID namespace can be made here");
-    case Need::kLarge: return unless(Set("CONFORMANCE_LARGE"), "several GiB (CONFORMANCE_LARGE=1)");
-    case Need::kSoak: return unless(Set("CONFORMANCE_SOAK"), "takes minutes (CONFORMANCE_SOAK=1)");
-    case Need::kTimed: return unless(Set("CONFORMANCE_TIMED"), "measures time (CONFORMANCE_TIMED=1)");
+    case Need::kUnprivileged:
+      return unless(geteuid() != 0 || own, "the server is root, and no other can be started");
+    case Need::kAnotherUid:
+      return unless(own && geteuid() == 0, "only root can start a server as another user");
+    case Need::kDevices:
+      return unless(CanMakeDevices(), "device files cannot be made here");
+    case Need::kDescriptors:
+      return unless(HasDescriptors(), "the limit of descriptors is below 4096");
+    case Need::kPid1:
+      return unless(SharedServer().pid() == 1, "the server is not PID 1");
+    case Need::kPidNamespace:
+      return unless(own && CanBePid1(), "no new PID namespace can be made here");
+    case Need::kLarge:
+      return unless(Set("CONFORMANCE_LARGE"), "several GiB (CONFORMANCE_LARGE=1)");
+    case Need::kSoak:
+      return unless(Set("CONFORMANCE_SOAK"), "takes minutes (CONFORMANCE_SOAK=1)");
+    case Need::kTimed:
+      return unless(Set("CONFORMANCE_TIMED"), "measures time (CONFORMANCE_TIMED=1)");
   }
   return "unknown need";
 }

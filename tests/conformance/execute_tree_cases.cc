@@ -45,12 +45,13 @@ class Tree : public Case {
   static bool SeatIsFree() { return Shell(":").response.status == 200; }
 };
 
-CONTRACT(Tree, KilledAtTheDeadline,
-         "At the deadline the command's whole tree is killed, with children that ignore SIGTERM or have called `setsid`.",
-         "After the deadline `exitCode` is 124, and the output so far is there.") {
-  const Ran ran = Shell("trap '' TERM; printf before; printf warned >&2; " + Helper("tree '" + Disk("tree") + "'") +
-                            "; printf after",
-                        ", \"timeoutSeconds\": 3");
+CONTRACT(
+    Tree, KilledAtTheDeadline,
+    "At the deadline the command's whole tree is killed, with children that ignore SIGTERM or have called `setsid`.",
+    "After the deadline `exitCode` is 124, and the output so far is there.") {
+  const Ran ran = Shell(
+      "trap '' TERM; printf before; printf warned >&2; " + Helper("tree '" + Disk("tree") + "'") + "; printf after",
+      ", \"timeoutSeconds\": 3");
   EXPECT_TRUE(ran.complete) << ran;
   EXPECT_EQ(ran.exit_code, 124);
   EXPECT_EQ(ran.out, "before");
@@ -99,7 +100,8 @@ CONTRACT(Tree, OneSeat, "A second `/execute` while one is running is 409.",
   EXPECT_TRUE(SeatIsFree());
 }
 
-CONTRACT(Tree, ClientGone, "When the client goes away, the command's tree is killed and the seat is free within a second.",
+CONTRACT(Tree, ClientGone,
+         "When the client goes away, the command's tree is killed and the seat is free within a second.",
          "A client that only closes its sending side has gone away, too.") {
   enum class Way { kClose, kReset, kHalf };
   for (const Way way : {Way::kClose, Way::kReset, Way::kHalf}) {
@@ -111,9 +113,15 @@ CONTRACT(Tree, ClientGone, "When the client goes away, the command's tree is kil
       const std::vector<pid_t> pids = TreePids();
       const auto start = Clock::now();
       switch (way) {
-        case Way::kClose: client.Close(); break;
-        case Way::kReset: client.Reset(); break;
-        case Way::kHalf: client.CloseSendingSide(); break;
+        case Way::kClose:
+          client.Close();
+          break;
+        case Way::kReset:
+          client.Reset();
+          break;
+        case Way::kHalf:
+          client.CloseSendingSide();
+          break;
       }
       ASSERT_TRUE(Eventually([] { return SeatIsFree(); })) << static_cast<int>(way);
       best = std::min<std::chrono::nanoseconds>(best, Clock::now() - start);

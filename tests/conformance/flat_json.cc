@@ -33,13 +33,24 @@ class Reader {
     Space();
     if (at_ == end_ || depth > 8) return false;
     switch (*at_) {
-      case '{': return Object(json, depth);
-      case '[': return Array(json, depth);
-      case '"': json->kind = Json::Kind::kString; return String(&json->text);
-      case 't': json->kind = Json::Kind::kBool; json->truth = true; return Word("true");
-      case 'f': json->kind = Json::Kind::kBool; return Word("false");
-      case 'n': return Word("null");
-      default: return Number(json);
+      case '{':
+        return Object(json, depth);
+      case '[':
+        return Array(json, depth);
+      case '"':
+        json->kind = Json::Kind::kString;
+        return String(&json->text);
+      case 't':
+        json->kind = Json::Kind::kBool;
+        json->truth = true;
+        return Word("true");
+      case 'f':
+        json->kind = Json::Kind::kBool;
+        return Word("false");
+      case 'n':
+        return Word("null");
+      default:
+        return Number(json);
     }
   }
 
@@ -190,9 +201,11 @@ std::string Quoted(std::string_view text) {
 bool IsUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto first = static_cast<unsigned char>(text[i]);
-    const size_t size = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5                  ? 4
-                                                                         : 0;
+    const size_t size = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
     if (size == 0 || i + size > text.size()) return false;
     uint32_t code = size == 1 ? first : first & (0x7fU >> size);
     for (size_t j = 1; j < size; ++j) {

@@ -24,7 +24,8 @@ std::string Proc(pid_t pid, const char* name) { return "/proc/" + std::to_string
 int64_t StatusNumber(pid_t pid, const std::string& key) {
   std::ifstream status(Proc(pid, "status"));
   for (std::string line; std::getline(status, line);) {
-    if (line.compare(0, key.size() + 1, key + ":") == 0) return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
+    if (line.compare(0, key.size() + 1, key + ":") == 0)
+      return std::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
   }
   return -1;
 }

@@ -1,9 +1,9 @@
 #include "server_under_test.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sched.h>
-#include <grp.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -49,8 +49,8 @@ bool Unshare(int flags) {
 }
 
 bool MountDisk(const std::string& path, int mebibytes) {
-  const std::string options = "mode=777,size=" + std::to_string(mebibytes) + "m";
-  return mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
+  const std::string data = "mode=777,size=" + std::to_string(mebibytes) + "m";
+  return mount("tmpfs", path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, data.c_str()) == 0;
 }
 
 bool MountProc() { return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0; }
@@ -116,25 +116,25 @@ std::string Helper(const std::string& arguments) {
   return "'" + self + "' --helper " + arguments;
 }
 
-OwnServer::OwnServer(const Setup& setup) : directory_(Temporary()) {
-  const auto given = setup.variables.find("SANDBOX_WORKSPACE");
+OwnServer::OwnServer(const StartOptions& options) : directory_(Temporary()) {
+  const auto given = options.variables.find("SANDBOX_WORKSPACE");
   const char* small_disk = std::getenv("CONFORMANCE_SMALL_DISK");
-  const bool mounts = setup.disk_mebibytes > 0 && (small_disk == nullptr || *small_disk == '\0');
-  made_workspace_ = given == setup.variables.end();
+  const bool mounts = options.disk_mebibytes > 0 && (small_disk == nullptr || *small_disk == '\0');
+  made_workspace_ = given == options.variables.end();
   if (!made_workspace_) {
     workspace_ = given->second;
-  } else if (setup.disk_mebibytes > 0 && !mounts) {
+  } else if (options.disk_mebibytes > 0 && !mounts) {
     workspace_ = std::string(small_disk) + "/conformance.XXXXXX";
     if (mkdtemp(workspace_.data()) == nullptr) return;
   } else {
     workspace_ = Temporary();
   }
-  if (setup.uid != 0 && geteuid() == 0) {
-    if (chown(workspace_.c_str(), setup.uid, setup.uid) != 0) return;
+  if (options.uid != 0 && geteuid() == 0) {
+    if (chown(workspace_.c_str(), options.uid, options.uid) != 0) return;
   }
 
   const char* path = std::getenv("PATH");
-  std::map<std::string, std::string> variables = setup.variables;
+  std::map<std::string, std::string> variables = options.variables;
   variables.emplace("PATH", path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
   variables.emplace("SANDBOX_WORKSPACE", workspace_);
   variables.emplace("SANDBOX_PORT", "0");
@@ -146,7 +146,7 @@ OwnServer::OwnServer(const Setup& setup) : directory_(Temporary()) {
   for (std::string& line : lines) environment.push_back(line.data());
   environment.push_back(nullptr);
   std::vector<std::string> words{Program()};
-  words.insert(words.end(), setup.arguments.begin(), setup.arguments.end());
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -159,10 +159,10 @@ OwnServer::OwnServer(const Setup& setup) : directory_(Temporary()) {
   child_ = fork();
   if (child_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int flags = (mounts || setup.pid_1 ? CLONE_NEWNS : 0) | (setup.pid_1 ? CLONE_NEWPID : 0);
+    const int flags = (mounts || options.pid_1 ? CLONE_NEWNS : 0) | (options.pid_1 ? CLONE_NEWPID : 0);
     if (flags != 0 && !Unshare(flags)) _exit(kNotHere);
-    if (mounts && !MountDisk(workspace_, setup.disk_mebibytes)) _exit(kNotHere);
-    if (setup.pid_1) {
+    if (mounts && !MountDisk(workspace_, options.disk_mebibytes)) _exit(kNotHere);
+    if (options.pid_1) {
       const pid_t inner = fork();
       if (inner != 0) {
         if (write(pids[1], &inner, sizeof(inner)) != sizeof(inner)) _exit(kNotHere);
@@ -173,11 +173,11 @@ OwnServer::OwnServer(const Setup& setup) : directory_(Temporary()) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (!MountProc()) _exit(kNotHere);
     }
-    if (setup.uid != 0 && geteuid() == 0 &&
-        (setgroups(0, nullptr) != 0 || setgid(setup.uid) != 0 || setuid(setup.uid) != 0)) {
+    if (options.uid != 0 && geteuid() == 0 &&
+        (setgroups(0, nullptr) != 0 || setgid(options.uid) != 0 || setuid(options.uid) != 0)) {
       _exit(kNotHere);
     }
-    if (setup.uid != 0) prctl(PR_SET_PDEATHSIG, SIGKILL);  // another uid cleared it
+    if (options.uid != 0) prctl(PR_SET_PDEATHSIG, SIGKILL);  // another uid cleared it
     dup2(null, 0);
     dup2(out[1], 1);
     dup2(errors, 2);
@@ -194,7 +194,7 @@ OwnServer::OwnServer(const Setup& setup) : directory_(Temporary()) {
   for (const int fd : {out[1], errors, null, pids[1]}) close(fd);
   output_ = out[0];
   pid_ = child_;
-  if (setup.pid_1 && read(pids[0], &pid_, sizeof(pid_)) != sizeof(pid_)) pid_ = -1;
+  if (options.pid_1 && read(pids[0], &pid_, sizeof(pid_)) != sizeof(pid_)) pid_ = -1;
   close(pids[0]);
   ReadFirstLine();
 }

@@ -1,5 +1,5 @@
-// Servers that the cases talk to: one that runs already (CONFORMANCE_ADDRESS), and those that the suite starts itself from
-// CONFORMANCE_PROGRAM.
+// Servers that the cases talk to: one that runs already (CONFORMANCE_ADDRESS), and those that the suite starts itself
+// from CONFORMANCE_PROGRAM.
 #ifndef OSBX_TESTS_CONFORMANCE_SERVER_UNDER_TEST_H_
 #define OSBX_TESTS_CONFORMANCE_SERVER_UNDER_TEST_H_
 
@@ -23,10 +23,11 @@ bool IsLibrary();
 // may have no more than a shell.
 std::string Helper(const std::string& arguments);
 
-struct Setup {
-  std::map<std::string, std::string> variables;  // SANDBOX_PORT is 0 and the workspace a new directory unless named here
+struct StartOptions {
+  std::map<std::string, std::string>
+      variables;  // SANDBOX_PORT is 0 and the workspace a new directory unless named here
   std::vector<std::string> arguments;
-  uid_t uid = 0;         // another user, without HOME, where the suite is root
+  uid_t uid = 0;           // another user, without HOME, where the suite is root
   int disk_mebibytes = 0;  // a workspace of that size, or CONFORMANCE_SMALL_DISK
   bool pid_1 = false;
 };
@@ -35,7 +36,7 @@ struct Setup {
 // command inherits shows.
 class OwnServer {
  public:
-  explicit OwnServer(const Setup& setup = {});
+  explicit OwnServer(const StartOptions& options = {});
   // Kills it and removes the workspace that it made.
   ~OwnServer();
   OwnServer(const OwnServer&) = delete;
