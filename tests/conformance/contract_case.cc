@@ -194,6 +194,20 @@ void NotHere(const char* reason) {
 
 namespace {
 
+// Of a sentence, by all cases that quote it.
+struct Verdict {
+  int cases = 0;
+  int skipped = 0;
+  std::string failed;  // a case that failed
+  std::string reason;  // of a case that could not be run
+
+  std::string Text() const {
+    if (!failed.empty()) return "FAILED (" + failed + ")";
+    if (skipped == 0) return "ok";
+    return (skipped == cases ? "not in this mode (" : "ok, but for a case that is not in this mode (") + reason + ")";
+  }
+};
+
 std::map<std::string, const testing::TestInfo*> TestsByName() {
   std::map<std::string, const testing::TestInfo*> tests;
   const testing::UnitTest& unit = *testing::UnitTest::GetInstance();
@@ -220,24 +234,21 @@ bool EverySkipHasAReason() {
 
 void ListSentences() {
   const std::map<std::string, const testing::TestInfo*> tests = TestsByName();
-  std::map<std::string, std::string> verdicts;
+  std::map<std::string, Verdict> verdicts;
   std::vector<std::string> order;
   for (const Quoting& quoting : Quotings()) {
     const testing::TestInfo& info = *tests.at(quoting.test);
     if (!info.should_run()) continue;
-    std::string& verdict = verdicts[quoting.sentence];
-    if (verdict.empty()) order.push_back(quoting.sentence);
-    // Of several cases a failed one counts most, then one that could not be run.
-    if (info.result()->Failed()) {
-      verdict = "FAILED (" + quoting.test + ")";
-    } else if (info.result()->Skipped()) {
-      if (verdict.rfind("FAILED", 0) != 0) verdict = "not in this mode (" + ReasonsOfTests()[quoting.test] + ")";
-    } else if (verdict.empty()) {
-      verdict = "ok";
+    Verdict& verdict = verdicts[quoting.sentence];
+    if (verdict.cases++ == 0) order.push_back(quoting.sentence);
+    if (info.result()->Failed()) verdict.failed = quoting.test;
+    if (info.result()->Skipped()) {
+      ++verdict.skipped;
+      verdict.reason = ReasonsOfTests()[quoting.test];
     }
   }
   printf("\nThe contract, sentence by sentence:\n");
-  for (const std::string& sentence : order) printf("  %s -> %s\n", sentence.c_str(), verdicts[sentence].c_str());
+  for (const std::string& sentence : order) printf("  %s -> %s\n", sentence.c_str(), verdicts[sentence].Text().c_str());
   fflush(stdout);
 }
 

@@ -66,7 +66,7 @@ CONTRACT(Output, NotUtf8, "Each byte that is not valid UTF-8 becomes U+FFFD, and
       {"\\303\\251", "\xc3\xa9"},
       {"\\360\\237\\230\\200", "\xf0\x9f\x98\x80"},
       {"\\357\\277\\277", "\xef\xbf\xbf"},
-      {"\\001\\037\\\\\\\\\"\\r\\n\\t\\177", "\x01\x1f\\\"\r\n\t\x7f"},
+      {"\\001\\037\\\\\"\\r\\n\\t\\177", "\x01\x1f\\\"\r\n\t\x7f"},
   };
   for (const auto& each : cases) {
     std::string expected;
