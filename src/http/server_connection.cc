@@ -107,7 +107,8 @@ void ServerConnection::RunTurn() {
   } while (again_ && phase_ != Phase::kClosed && ++steps < kMaxSteps);
   in_turn_ = false;
   if (phase_ == Phase::kClosed) return;
-  UpdateIdle();
+  SetIdle(phase_ == Phase::kHead && in_.empty());
+  if (idle_) in_.Release();
   if (again_) return Schedule();
   UpdateWaits();
 }
@@ -147,9 +148,7 @@ void ServerConnection::StepExchange() {
   if (eof_ && gone_) std::exchange(gone_, nullptr)();
 }
 
-void ServerConnection::UpdateIdle() {
-  const bool idle = phase_ == Phase::kHead && in_.empty();
-  if (idle) in_.Release();
+void ServerConnection::SetIdle(bool idle) {
   if (idle != idle_) owner_->OnIdle(*this, idle);
   idle_ = idle;
 }
@@ -260,6 +259,7 @@ void ServerConnection::TakeRequest() {
 void ServerConnection::StartExchange() {
   Request request = parser_->TakeRequest();
   phase_ = Phase::kExchange;
+  SetIdle(false);  // even if the answer is sent within this turn: it is a new beginning
   ++serial_;
   is_head_ = request.method == "HEAD";
   is_http10_ = request.version < 11;

@@ -82,7 +82,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void RunTurn();
   void Step();
   void StepExchange();
-  void UpdateIdle();
+  void SetIdle(bool idle);
   void UpdateWaits();
   base::TimePoint Deadline() const;
   void OnTimer();

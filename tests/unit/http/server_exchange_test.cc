@@ -24,7 +24,7 @@ std::string Put(const std::string& fields, const std::string& body = "") {
 class ServerExchangeTest : public testing::ServerTest {};
 
 TEST_F(ServerExchangeTest, ListensWhereItSays) {
-  Listen(Echo, {}, "");
+  const auto stop = Listen(Echo, {}, "");
   EXPECT_TRUE(server_->address() == "[::]:" + std::to_string(server_->port()) ||
               server_->address() == "0.0.0.0:" + std::to_string(server_->port()))
       << server_->address();
@@ -38,7 +38,7 @@ TEST_F(ServerExchangeTest, ListensWhereItSays) {
 
 TEST_F(ServerExchangeTest, GivesTheHandlerTheRequest) {
   Request seen;
-  Listen([&seen](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([&seen](const std::shared_ptr<Exchange>& exchange) {
     seen = exchange->request();
     exchange->Respond(Text("x"));
   });
@@ -60,14 +60,14 @@ TEST_F(ServerExchangeTest, GivesTheHandlerTheRequest) {
 }
 
 TEST_F(ServerExchangeTest, WritesTheWholeHead) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([](const std::shared_ptr<Exchange>& exchange) {
     exchange->Respond({404, {{"A", "b"}, {"Content-Length", "9"}, {"Connection", "x"}, {"C", "d\r\nE: f"}}, "no"});
   });
   EXPECT_EQ(Connect().Ask(kGet).head, "HTTP/1.1 404 Not Found\r\nA: b\r\nContent-Length: 2\r\n\r\n");
 }
 
 TEST_F(ServerExchangeTest, KeepsTheConnection) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   for (int i = 0; i < 3; ++i) {
     const Response response = client.Ask(Put("Content-Length: 2\r\n", "hi"));
@@ -79,7 +79,7 @@ TEST_F(ServerExchangeTest, KeepsTheConnection) {
 }
 
 TEST_F(ServerExchangeTest, KeepsAnHttp10ConnectionOnlyWhenAsked) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(client.Ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").Has("Connection: keep-alive\r\n"));
@@ -89,7 +89,7 @@ TEST_F(ServerExchangeTest, KeepsAnHttp10ConnectionOnlyWhenAsked) {
 }
 
 TEST_F(ServerExchangeTest, AnswersAThousandPipelinedRequestsInOrder) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   std::string all;
   for (int i = 0; i < 1000; ++i) all += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -99,7 +99,7 @@ TEST_F(ServerExchangeTest, AnswersAThousandPipelinedRequestsInOrder) {
 }
 
 TEST_F(ServerExchangeTest, AnswersPipelinedRequestsOfAClientThatHasEndedSending) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   ASSERT_TRUE(client.Send(std::string(kGet) + Put("Content-Length: 1\r\n", "x") + "GET /cut"));
   client.EndSending();
@@ -109,7 +109,7 @@ TEST_F(ServerExchangeTest, AnswersPipelinedRequestsOfAClientThatHasEndedSending)
 }
 
 TEST_F(ServerExchangeTest, MeasuresABodyForHeadAndSendsNone) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([](const std::shared_ptr<Exchange>& exchange) {
     if (exchange->request().target == "/pieces") return exchange->BeginAnswer(200, {}, uint64_t{5} << 30);
     exchange->Respond(Text("four"));
   });
@@ -122,14 +122,14 @@ TEST_F(ServerExchangeTest, MeasuresABodyForHeadAndSendsNone) {
 }
 
 TEST_F(ServerExchangeTest, NoContentHasNoLength) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) { exchange->Respond({204, {}, "ignored"}); });
+  const auto stop = Listen([](const std::shared_ptr<Exchange>& exchange) { exchange->Respond({204, {}, "ignored"}); });
   Client client = Connect();
   for (int i = 0; i < 2; ++i) EXPECT_EQ(client.Ask(kGet).head, "HTTP/1.1 204 No Content\r\n\r\n");
 }
 
 TEST_F(ServerExchangeTest, SendsAnAnswerInPieces) {
   Event written;
-  Listen([&written](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([&written](const std::shared_ptr<Exchange>& exchange) {
     exchange->BeginAnswer(200, {{"A", "b"}}, 6);
     exchange->WriteBody("abc", [exchange, &written](bool first) {
       EXPECT_TRUE(first);
@@ -145,7 +145,7 @@ TEST_F(ServerExchangeTest, SendsAnAnswerInPieces) {
 }
 
 TEST_F(ServerExchangeTest, AnAnswerLongerThanAnnouncedIsCutOff) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([](const std::shared_ptr<Exchange>& exchange) {
     exchange->BeginAnswer(200, {}, 2);
     exchange->WriteBody("abc", [](bool written) { EXPECT_FALSE(written); });
   });
@@ -153,7 +153,7 @@ TEST_F(ServerExchangeTest, AnAnswerLongerThanAnnouncedIsCutOff) {
 }
 
 TEST_F(ServerExchangeTest, TakesAChunkedBodySplitAtEveryByte) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   const std::string request = Put("Transfer-Encoding: Chunked\r\n",
                                   "5;a=b\r\nhello\r\n01\r\n \r\nA;x=\"y\"\r\n0123456789\r\n00;z\r\nT: v\r\n\r\n");
@@ -166,7 +166,7 @@ TEST_F(ServerExchangeTest, TakesAChunkedBodySplitAtEveryByte) {
 }
 
 TEST_F(ServerExchangeTest, TellsAClientThatWaitsToGoOn) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   const std::string head = Put("Expect: 100-Continue\r\nContent-Length: 2\r\n");
   for (int i = 0; i < 2; ++i) {
@@ -182,7 +182,8 @@ TEST_F(ServerExchangeTest, TellsAClientThatWaitsToGoOn) {
 }
 
 TEST_F(ServerExchangeTest, AnUnreadBodyNeverBecomesARequest) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) { exchange->Respond(Text(exchange->request().method, 409)); });
+  const auto stop = Listen(
+      [](const std::shared_ptr<Exchange>& exchange) { exchange->Respond(Text(exchange->request().method, 409)); });
   const std::string hidden = "DELETE /b HTTP/1.1\r\nHost: h\r\n\r\n";
   const std::string length = "Content-Length: " + std::to_string(hidden.size()) + "\r\n";
   {  // small, and there already
@@ -219,14 +220,14 @@ TEST_F(ServerExchangeTest, AnUnreadBodyNeverBecomesARequest) {
 }
 
 TEST_F(ServerExchangeTest, AnExchangeThatIsDroppedClosesItsConnection) {
-  Listen([](const std::shared_ptr<Exchange>&) {});
+  const auto stop = Listen([](const std::shared_ptr<Exchange>&) {});
   Client client = Connect();
   ASSERT_TRUE(client.Send(kGet));
   EXPECT_TRUE(client.Ends());
 }
 
 TEST_F(ServerExchangeTest, AHandlerThatThrowsCostsItsConnectionOnly) {
-  Listen([](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([](const std::shared_ptr<Exchange>& exchange) {
     if (exchange->request().target == "/a") throw std::bad_alloc();
     if (exchange->request().target == "/body") {
       return exchange->ReadBody([exchange](const absl::StatusOr<std::string>&) { throw std::bad_alloc(); });

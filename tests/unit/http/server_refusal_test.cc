@@ -113,7 +113,7 @@ class ServerRefusal : public testing::ServerTest {
  protected:
   // A request follows that must not be answered.
   void ExpectRefusals(const std::vector<Refused>& table, int handled) {
-    Listen(Echo);
+    const auto stop = Listen(Echo);
     for (const Refused& refused : table) {
       SCOPED_TRACE(refused.name);
       const int requests = requests_;
@@ -137,7 +137,7 @@ TEST_F(ServerRefusal, BadChunks) { ExpectRefusals(BadChunks(), 1); }
 TEST_F(ServerRefusal, BadRequests) { ExpectRefusals(BadRequests(), 0); }
 
 TEST_F(ServerRefusal, SplitAtEveryByteIsRefusedAlike) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   const std::string bytes = Put("Content-Length: 3, 3\r\n", "abc");
   for (size_t split = 1; split < bytes.size() - 3; ++split) {
     Client client = Connect();
@@ -150,7 +150,7 @@ TEST_F(ServerRefusal, SplitAtEveryByteIsRefusedAlike) {
 }
 
 TEST_F(ServerRefusal, OfAHeadRequestHasNoBody) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   Client client = Connect();
   ASSERT_TRUE(client.Send("HEAD /a HTTP/1.1\r\n\r\n"));
   EXPECT_EQ(client.Read(/*bodyless=*/true).status, 400);
@@ -158,7 +158,7 @@ TEST_F(ServerRefusal, OfAHeadRequestHasNoBody) {
 }
 
 TEST_F(ServerRefusal, TheAnswerSurvivesAClientThatGoesOnSending) {
-  Listen(Echo);
+  const auto stop = Listen(Echo);
   for (int i = 0; i < 20; ++i) {
     Client client = Connect();
     client.Send("GET /a HTTP/1.1\r\n\r\n" + std::string(200 * 1024, 'x'));
@@ -170,7 +170,7 @@ TEST_F(ServerRefusal, TheAnswerSurvivesAClientThatGoesOnSending) {
 
 TEST_F(ServerRefusal, AHandlerMayAnswerAMalformedBodyInVain) {
   base::testing::Event told;
-  Listen([&told](const std::shared_ptr<Exchange>& exchange) {
+  const auto stop = Listen([&told](const std::shared_ptr<Exchange>& exchange) {
     testing::ReadAll(exchange, [exchange, &told](const absl::StatusOr<std::string>& body) {
       EXPECT_EQ(base::CodeOf(body.status()), base::Code::kInvalid);
       exchange->Respond(testing::Text("second", 422));

@@ -148,7 +148,16 @@ inline void Echo(const std::shared_ptr<Exchange>& exchange) {
 
 class ServerTest : public ::testing::Test {
  protected:
-  void Listen(Handler handler, const ServerOptions& options = {}, const std::string& host = "127.0.0.1") {
+  // Ends the server before what its handler refers to.
+  struct Stop {
+    explicit Stop(ServerTest& t) : test(t) {}
+    ~Stop() { test.server_.reset(); }
+    Stop(const Stop&) = delete;
+    Stop& operator=(const Stop&) = delete;
+    ServerTest& test;
+  };
+
+  [[nodiscard]] Stop Listen(Handler handler, const ServerOptions& options = {}, const std::string& host = "127.0.0.1") {
     auto server = Server::Listen(
         loop_, host, 0, options,
         [this, handler = std::move(handler)](std::shared_ptr<Exchange> exchange) {
@@ -159,8 +168,9 @@ class ServerTest : public ::testing::Test {
           ++refusals_;
           return Text(what, status);
         });
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
+    EXPECT_TRUE(server.ok()) << server.status();
+    if (server.ok()) server_ = *std::move(server);
+    return Stop(*this);
   }
 
   Client Connect(int receive_buffer = 0) const { return Client(server_->port(), receive_buffer); }
