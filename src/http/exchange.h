@@ -27,8 +27,10 @@ struct Answer {
   std::string body;
 };
 
-// Everything here runs on the server's loop thread. An exchange that is dropped without an answer closes its
-// connection.
+// Everything here runs on the server's loop thread, but for the destructor: any thread may drop it. An exchange that is
+// dropped without an answer closes its connection. One whose connection or server has ended takes every call and does
+// nothing, but for telling so; only then does a callback run within the call. A callback that waits when the connection
+// closes is told (kCanceled, false, gone); behind Respond() or Abort() it is destroyed without having run.
 class Exchange {
  public:
   using BodyCallback = std::function<void(absl::StatusOr<std::string> piece)>;
@@ -38,9 +40,10 @@ class Exchange {
 
   virtual const Request& request() const = 0;
 
-  // The next piece of the body; an empty one is its end. An error: it broke off, stalled (kTimeout), or is malformed,
-  // and the connection will be closed. The first call tells a client that waits for it to go on (100 Continue). One at
-  // a time; `done` may run before the call returns.
+  // The next piece of the body, at most 256 KiB; an empty one is its end. An error: it broke off (kCanceled), stalled
+  // (kTimeout), or is malformed (kInvalid). The server has answered the last two itself, unless the answer had begun,
+  // and the connection will be closed: what is answered then is not sent. The first call tells a client that waits for
+  // it to go on (100 Continue). One at a time.
   virtual void ReadBody(BodyCallback done) = 0;
 
   // Runs `gone` once, when the client has closed its connection, or its end of it, before the answer was complete.

@@ -68,6 +68,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void Abort(uint64_t serial);
 
  private:
+  static constexpr size_t kReadAhead = size_t{64} << 10;  // of what is not asked for yet
+
   enum class Phase {
     kHead,      // waits for a request
     kExchange,  // has one, until its answer has been sent
@@ -86,6 +88,15 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void UpdateWaits();
   base::TimePoint Deadline() const;
   void OnTimer();
+  // For a callback on a connection that is closed, or about to be: nobody is left to be told of what it throws.
+  template <typename Function, typename... Arguments>
+  static void RunSafely(const Function& function, Arguments&&... arguments) {
+    if (!function) return;
+    try {
+      function(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+    }
+  }
 
   // Reading.
   bool MayRead(size_t limit) const { return readable_ && !eof_ && in_.size() < limit; }
