@@ -195,11 +195,18 @@ TEST(ProcessTree, NeverEverything) {
   }
 }
 
-// Runs `scenario` in a child process, as another process than this one; its exit code.
+// Runs `scenario` in a child process, as another process than this one; its exit code. Orphans come to it, so that none
+// is left to a PID 1 that may not reap them.
 template <typename Scenario>
 int InChild(Scenario scenario) {
   const pid_t child = fork();
-  if (child == 0) _exit(scenario());
+  if (child == 0) {
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    const int result = scenario();
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    _exit(result);
+  }
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
@@ -237,17 +244,37 @@ int KillBomb(const std::string& bomb, uid_t uid) {
 TEST(ProcessTree, AForkBomb) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a uid of its own";
   const auto uid = static_cast<uid_t>(12345 + getpid());
-  EXPECT_EQ(InChild([&] { return KillBomb("bomb() { bomb | bomb & }; bomb; sleep 1000", uid); }), 0);
+  EXPECT_EQ(InChild([&] { return KillBomb("exec perl -e 'while (1) { fork }'", uid); }), 0);
 }
 
+// Every process of it leads a session, and goes on when the limit refuses it a child.
 TEST(ProcessTree, AForkBombOfSessions) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a uid of its own";
   const auto uid = static_cast<uid_t>(112345 + getpid());
   EXPECT_EQ(InChild([&] {
-              return KillBomb("echo 'while :; do setsid sh ./bomb & setsid sh ./bomb; done' > bomb; sh ./bomb", uid);
+              return KillBomb(
+                  "exec perl -MPOSIX -e 'while (1) { my $p = fork; POSIX::setsid() if defined $p && $p == 0 }'", uid);
             }),
             0);
 }
+
+// Each process of it lives only until it has a child in a session of its own: no scan finds the same twice.
+int KillMovingProcess() {
+  Scene scene;
+  const ProcessTree tree = scene.Start(
+      "perl -MPOSIX -e 'my $n = 0; while (1) { my $p = fork; exit 0 if $p; next if !defined $p; POSIX::setsid(); "
+      "if (++$n == 100) { open(F, \">\", \"a\"); print F \"$$\\n\"; close F } }'");
+  if (scene.Pid("a") < 0) return 1;
+  if (!KillProcessTree(tree, KillDeadline()).ok()) return 2;
+  bool vanished = false;
+  const ProcessScan scan = ProcessScan::Open().value();
+  for (const ProcessInfo& process : scan.ReadAll(100'000, &vanished)) {
+    if (scan.ReadMark(process.pid, tree.marker) == ProcessScan::Mark::kOurs) return 3;
+  }
+  return 0;
+}
+
+TEST(ProcessTree, AProcessThatMovesOn) { EXPECT_EQ(InChild(KillMovingProcess), 0); }
 
 TEST(ProcessTree, AnotherUsersProcessIsReported) {
   if (geteuid() != 0) GTEST_SKIP() << "needs another user";
@@ -266,7 +293,6 @@ TEST(ProcessTree, ASubreaperFindsOrphansThatHideTheirOrigin) {
   // Own session, no parent, no environment: this is what only the adopting process can see.
   const std::string hidden = "env -i setsid sh -c 'sh -c \"echo \\$\\$ > a; exec /bin/sleep 1000\" & exit 0' & exit 0";
   EXPECT_EQ(InChild([&] {
-              prctl(PR_SET_CHILD_SUBREAPER, 1);
               Scene scene;
               // An earlier command's, in a session of its own and without the mark either.
               scene.Start("env -i setsid sh -c 'echo $$ > e; exec /bin/sleep 1000' & exit 0");
