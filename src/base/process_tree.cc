@@ -14,7 +14,9 @@ namespace osbx::base {
 namespace {
 
 constexpr size_t kMostProcesses = 65536;  // in one scan; what is beyond has its turn when others are gone
-// Scans without a find that are believed although processes came and went meanwhile, as on any busy machine.
+// Scans without a find that are believed: the second one because a pid below those that were read already can be given
+// to a new child; more where processes came and went meanwhile, as on any busy machine.
+constexpr int kQuietScans = 2;
 constexpr int kEmptyScans = 8;
 constexpr int kRoundsBeforeStopping = 3;
 constexpr int kStopScans = 64;
@@ -27,8 +29,8 @@ using MarkFunction = std::function<ProcessScan::Mark(const ProcessInfo&)>;
 // The closure of one tree over one scan.
 class TreeFinder {
  public:
-  TreeFinder(const ProcessTree& tree, const std::vector<ProcessInfo>& processes)
-      : tree_(tree), root_start_(tree.root_start.value_or(0)) {
+  TreeFinder(const ProcessTree& tree, const std::vector<ProcessInfo>& processes, const FoundProcesses& found_before)
+      : tree_(tree), root_start_(tree.root_start.value_or(0)), found_before_(found_before) {
     // A session's number is given to no process while the session has a member. So a stranger with the root's pid says
     // that nothing is left of the root's session, and that the one of this number is the stranger's.
     bool root_is_another = false;
@@ -46,7 +48,9 @@ class TreeFinder {
     while (grown) {
       grown = TakeIf([this](const ProcessInfo& process) {
         const auto parent = members_.find(process.parent);
-        return (process.pid == tree_.root && process.start == root_start_) || sessions_.count(process.session) != 0 ||
+        const auto before = found_before_.find(process.pid);
+        return (before != found_before_.end() && before->second == process.start) ||
+               (process.pid == tree_.root && process.start == root_start_) || sessions_.count(process.session) != 0 ||
                (parent != members_.end() && parent->second <= process.start);
       });
     }
@@ -92,6 +96,7 @@ class TreeFinder {
 
   const ProcessTree& tree_;
   const uint64_t root_start_;
+  const FoundProcesses& found_before_;
   std::vector<const ProcessInfo*> outside_;
   std::unordered_set<pid_t> older_sessions_;
   std::unordered_set<pid_t> sessions_;
@@ -106,14 +111,16 @@ class TreeKiller {
 
   absl::Status Run() {
     int empty_scans = 0;
+    int quiet_scans = 0;
     int refused_rounds = 0;
     for (int round = 0;; ++round) {
       Look();
       if (found_.empty()) {
-        if (!vanished_ || ++empty_scans >= kEmptyScans) return absl::OkStatus();
+        if (!vanished_) ++quiet_scans;
+        if (quiet_scans >= kQuietScans || ++empty_scans >= kEmptyScans) return absl::OkStatus();
         continue;
       }
-      empty_scans = 0;
+      empty_scans = quiet_scans = 0;
       // What grows faster than it is killed is halted first: one that is killed makes room for another's child.
       if (round >= kRoundsBeforeStopping) StopAll();
       const size_t refused = SignalAll(SIGKILL);
@@ -127,11 +134,14 @@ class TreeKiller {
  private:
   void Look() {
     processes_ = scan_.ReadAll(kMostProcesses, &vanished_);
-    found_ = FindProcessTree(tree_, processes_,
+    found_ = FindProcessTree(tree_, processes_, seen_,
                              [this](const ProcessInfo& process) { return scan_.ReadMark(process.pid, tree_.marker); });
     new_ones_ = false;
     for (const ProcessInfo& process : found_) {
-      if (seen_.emplace(process.pid, process.start).second) new_ones_ = true;
+      const auto known = seen_.find(process.pid);
+      if (known != seen_.end() && known->second == process.start) continue;
+      seen_[process.pid] = process.start;
+      new_ones_ = true;
     }
   }
 
@@ -190,7 +200,7 @@ class TreeKiller {
   const TimePoint deadline_;
   std::vector<ProcessInfo> processes_;
   std::vector<ProcessInfo> found_;
-  std::unordered_map<pid_t, uint64_t> seen_;
+  FoundProcesses seen_;
   bool vanished_ = false;
   bool new_ones_ = false;
 };
@@ -198,8 +208,8 @@ class TreeKiller {
 }  // namespace
 
 std::vector<ProcessInfo> FindProcessTree(const ProcessTree& tree, const std::vector<ProcessInfo>& processes,
-                                         const MarkFunction& mark) {
-  TreeFinder finder(tree, processes);
+                                         const FoundProcesses& found_before, const MarkFunction& mark) {
+  TreeFinder finder(tree, processes, found_before);
   finder.FollowLinks();
   if (!tree.marker.empty()) {
     finder.FollowMarks(mark);

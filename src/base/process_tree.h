@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/cancel.h"
@@ -35,8 +36,13 @@ struct ProcessTree {
 // that is left are another user's; kUnsupported without /proc, when the root's group alone was killed.
 absl::Status KillProcessTree(const ProcessTree& tree, TimePoint deadline);
 
+// Processes that were found once: they stay of the tree, whatever they do to their links and their environment. One
+// that is ending has no environment any more.
+using FoundProcesses = std::unordered_map<pid_t, uint64_t>;  // pid and start
+
 // Those of `processes` that belong to `tree`, ended ones left out. `mark` answers for a process's environment.
 std::vector<ProcessInfo> FindProcessTree(const ProcessTree& tree, const std::vector<ProcessInfo>& processes,
+                                         const FoundProcesses& found_before,
                                          const std::function<ProcessScan::Mark(const ProcessInfo&)>& mark);
 
 }  // namespace osbx::base
