@@ -95,6 +95,8 @@ void MarkFinder::Add(std::string_view piece) {
   }
 }
 
+void MarkFinder::Finish() { EndEntry(); }
+
 void MarkFinder::EndEntry() {
   if (entry_ == marker_) {
     result_ = ProcessScan::Mark::kOurs;
@@ -166,7 +168,7 @@ ProcessScan::Mark ProcessScan::ReadMark(pid_t pid, std::string_view marker) cons
     finder.Add(std::string_view(buffer).substr(0, static_cast<size_t>(count)));
     total += static_cast<size_t>(count);
   }
-  finder.Add(std::string_view("", 1));  // the last entry may lack its end
+  finder.Finish();
   return finder.result();
 }
 

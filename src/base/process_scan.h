@@ -61,6 +61,7 @@ class MarkFinder {
  public:
   explicit MarkFinder(std::string_view marker);
   void Add(std::string_view piece);
+  void Finish();  // the last entry may lack its end
   ProcessScan::Mark result() const { return result_; }
 
  private:
