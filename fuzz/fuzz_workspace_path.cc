@@ -1,5 +1,5 @@
-// libFuzzer target for the paths of /files. Any violation of a property ends the run with the reason. Each input is tried
-// as it is, and behind "/files/".
+// libFuzzer target for the paths of /files. Any violation of a property ends the run with the reason. Each input is
+// tried as it is, and behind "/files/".
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

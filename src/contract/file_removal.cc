@@ -19,8 +19,7 @@ constexpr int kEntriesAtOnce = 1024;
 constexpr size_t kMaxLevels = 32;
 // A directory is read again while it is not empty at its end: file systems may skip entries when others go, and
 // somebody may go on writing into it.
-constexpr int kMaxIdleRounds = 16;
-constexpr int kMaxRounds = 10'000;
+constexpr int kMaxRounds = 64;
 constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 bool IsNotEmpty(int error) { return error == ENOTEMPTY || error == EEXIST; }
@@ -49,7 +48,6 @@ absl::StatusOr<bool> FileRemoval::Advance() {
       OSBX_RETURN_IF_ERROR(LeaveDirectory());
       continue;
     }
-    level.progress = true;
     OSBX_RETURN_IF_ERROR(RemoveEntry(level.stream.fd(), entry->d_name, entry->d_type == DT_DIR));
   }
   return levels_.empty();
@@ -77,7 +75,7 @@ absl::Status FileRemoval::Descend(int directory, const std::string& name) {
     // Its turn comes when the first directory is read again.
     const std::string moved = ".removed-" + base::RandomHex(16);
     if (renameat(directory, name.c_str(), levels_.front().stream.fd(), moved.c_str()) != 0) return FileError(errno);
-    levels_.front().progress = true;
+    levels_.front().moved_in = true;
     return absl::OkStatus();
   }
   base::UniqueFd fd(openat(directory, name.c_str(), kDirectoryFlags));
@@ -102,9 +100,8 @@ absl::Status FileRemoval::LeaveDirectory() {
     return absl::OkStatus();
   }
   if (!IsNotEmpty(errno)) return FileError(errno);
-  if (!level.progress && ++level.idle_rounds > kMaxIdleRounds) return FileError(EBUSY);
-  if (++level.rounds > kMaxRounds) return FileError(EBUSY);
-  level.progress = false;
+  if (!level.moved_in && ++level.rounds > kMaxRounds) return FileError(EBUSY);
+  level.moved_in = false;
   level.stream.Rewind();
   return absl::OkStatus();
 }

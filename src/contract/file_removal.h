@@ -28,9 +28,8 @@ class FileRemoval {
     Level(DirectoryStream opened, std::string its_name) : stream(std::move(opened)), name(std::move(its_name)) {}
 
     DirectoryStream stream;
-    std::string name;  // in the directory above
-    bool progress = false;
-    int idle_rounds = 0;
+    std::string name;       // in the directory above
+    bool moved_in = false;  // something from below, since it was last read from its beginning
     int rounds = 0;
   };
 

@@ -89,8 +89,9 @@ class Walk {
       if (error != ENOTDIR && error != ELOOP) return FileError(error);
       OSBX_ASSIGN_OR_RETURN(error, FollowLink());
       if (error == 0) return absl::OkStatus();
-      if (error == EINVAL) return FileError(ENOTDIR);  // no link
-      if (error != ENOENT) return FileError(error);    // gone meanwhile: look again
+      // No link. Below a file is nothing to find, and nothing can be put.
+      if (error == EINVAL) return create ? FileError(ENOTDIR) : FileError(ENOENT);
+      if (error != ENOENT) return FileError(error);  // gone meanwhile: look again
     }
     return Refusal(409, "the path changes all the time");
   }

@@ -17,8 +17,7 @@ inline std::string WorkspacePathViolation(std::string_view target) {
   const std::string with_query = std::string(target) + "?x=/../%zz";
   const auto queried = contract::ParseWorkspacePath(with_query);
   if (queried.ok() != path.ok()) return "a query changes the answer";
-  const bool is_route = target.substr(0, 6) == "/files" &&
-                        (target.size() == 6 || target[6] == '/' || target[6] == '?');
+  const bool is_route = target.substr(0, 6) == "/files" && (target.size() == 6 || target[6] == '/' || target[6] == '?');
   if (!path.ok()) {
     const int status = base::HttpStatusOf(path.status());
     if (status != (is_route ? 400 : 404)) return "refused with the wrong status";

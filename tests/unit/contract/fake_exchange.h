@@ -18,6 +18,7 @@ struct Seen {
   int status = 0;  // 0: dropped or aborted before the head
   http::Headers headers;
   std::string body;
+  std::string last_piece;  // of an answer in pieces
   uint64_t content_length = 0;
   bool aborted = false;
   bool complete = false;
@@ -32,20 +33,19 @@ class FakeExchange : public http::Exchange {
 
   // ---- the script, set before the handler runs; later on the loop's thread only ----
   std::deque<absl::StatusOr<std::string>> pieces;  // then the end
-  // Runs instead of a piece being given, when it is asked for piece number `n` (from 0); Feed() goes on.
+  // Runs when piece number `n` (from 0) is asked for.
   std::function<void(int n)> on_read;
   int hold_at = -1;  // the piece that is held back until Feed()
   // Runs before a written piece is taken, with the count of bytes before it; false: the client goes away.
   std::function<bool(uint64_t before)> on_write;
   bool keep_body = true;
+  std::function<void()> on_answer;
+  bool client_is_gone = false;
 
   std::future<Seen> Result() { return promise_.get_future(); }
   void Feed() {
     hold_at = -1;
     Give(std::exchange(waiting_, nullptr));
-  }
-  void LoseClient() {
-    if (gone_) std::exchange(gone_, nullptr)();
   }
 
   // ---- http::Exchange ----
@@ -58,7 +58,9 @@ class FakeExchange : public http::Exchange {
     }
     Give(std::move(done));
   }
-  void OnClientGone(std::function<void()> gone) override { gone_ = std::move(gone); }
+  void OnClientGone(std::function<void()> gone) override {
+    if (client_is_gone) gone();
+  }
   void Respond(http::Answer answer) override {
     seen_.status = answer.status;
     seen_.headers = std::move(answer.headers);
@@ -78,10 +80,12 @@ class FakeExchange : public http::Exchange {
     const bool taken = !on_write || on_write(written_);
     if (!taken) {
       done(false);
+      Tell();
       return;
     }
     written_ += piece.size();
     if (keep_body) seen_.body += piece;
+    seen_.last_piece = std::move(piece);
     if (written_ == seen_.content_length) {
       seen_.complete = true;
       Tell();
@@ -102,7 +106,7 @@ class FakeExchange : public http::Exchange {
   }
   void Tell() {
     if (std::exchange(told_, true)) return;
-    gone_ = nullptr;
+    if (on_answer) on_answer();
     promise_.set_value(seen_);
   }
 
@@ -113,7 +117,6 @@ class FakeExchange : public http::Exchange {
   int reads_ = 0;
   uint64_t written_ = 0;
   BodyCallback waiting_;
-  std::function<void()> gone_;
 };
 
 }  // namespace osbx::testing

@@ -44,8 +44,8 @@ class FilesTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status();
     loop_ = base::EventLoop::Create();
     pool_ = std::make_unique<base::WorkerPool>(2);
-    context_ = std::make_shared<contract::FilesContext>(*std::move(opened),
-                                                        contract::Workers{loop_.get(), pool_.get()});
+    context_ =
+        std::make_shared<contract::FilesContext>(*std::move(opened), contract::Workers{loop_.get(), pool_.get()});
   }
   void TearDown() override {
     pool_.reset();
@@ -91,9 +91,11 @@ class FilesTest : public ::testing::Test {
   }
   // Hands the exchange over to the handler.
   void Start(std::shared_ptr<FakeExchange> exchange) const {
-    ASSERT_TRUE(loop_->Post([context = context_, exchange = std::move(exchange)]() mutable {
-                       contract::HandleFiles(context, std::move(exchange));
-                     }).ok());
+    ASSERT_TRUE(loop_
+                    ->Post([context = context_, exchange = std::move(exchange)]() mutable {
+                      contract::HandleFiles(context, std::move(exchange));
+                    })
+                    .ok());
   }
   Seen Run(std::shared_ptr<FakeExchange> exchange) const {
     std::future<Seen> result = exchange->Result();
