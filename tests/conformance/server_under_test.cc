@@ -143,11 +143,13 @@ OwnServer::OwnServer(const StartOptions& options) : directory_(Temporary()) {
     if (value != "(unset)") lines.push_back(name + "=" + value);
   }
   std::vector<char*> environment;
+  environment.reserve(lines.size() + 1);
   for (std::string& line : lines) environment.push_back(line.data());
   environment.push_back(nullptr);
   std::vector<std::string> words{Program()};
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
