@@ -79,7 +79,8 @@ CONTRACT(End, KillsWhatGoesOn, "A command that is still running then is killed w
   std::vector<pid_t> pids;
   for (const char* name : {"tree0", "tree1", "tree2", "tree3"}) pids.push_back(PidFrom(Disk(name)));
   Connection upload(own.address());
-  upload.Send(Message("PUT", "/files/file", "content").substr(0, 90));
+  const std::string message = Message("PUT", "/files/file", "content");
+  upload.Send(std::string_view(message).substr(0, message.size() - 1));
   own.Signal(SIGTERM);
   EXPECT_TRUE(Refused(command.Receive(), 503));
   EXPECT_EQ(own.Wait(), 0);
