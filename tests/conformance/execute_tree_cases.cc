@@ -13,6 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+int64_t Milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
 class Tree : public Case {
  protected:
   // A command that ends when Go() is called; made before it is sent.
@@ -49,9 +53,15 @@ CONTRACT(
     Tree, KilledAtTheDeadline,
     "At the deadline the command's whole tree is killed, with children that ignore SIGTERM or have called `setsid`.",
     "After the deadline `exitCode` is 124, and the output so far is there.") {
-  const Ran ran = Shell(
-      "trap '' TERM; printf before; printf warned >&2; " + Helper("tree '" + Disk("tree") + "'") + "; printf after",
-      ", \"timeoutSeconds\": 3");
+  // A deadline that a busy machine reaches before the whole tree is there says nothing: then a longer one.
+  Ran ran;
+  for (const char* seconds : {"2", "8", "25"}) {
+    ran = Shell(
+        "trap '' TERM; printf before; printf warned >&2; " + Helper("tree '" + Disk("tree") + "'") + "; printf after",
+        std::string(", \"timeoutSeconds\": ") + seconds);
+    const auto there = [&](const char* name) { return ReadDisk(Disk(name)) != "(no such file)"; };
+    if (there("tree0") && there("tree1") && there("tree2") && there("tree3")) break;
+  }
   EXPECT_TRUE(ran.complete) << ran;
   EXPECT_EQ(ran.exit_code, 124);
   EXPECT_EQ(ran.out, "before");
@@ -127,7 +137,7 @@ CONTRACT(Tree, ClientGone,
       best = std::min<std::chrono::nanoseconds>(best, Clock::now() - start);
       ExpectDead(pids);
     }
-    EXPECT_LT(best, std::chrono::seconds(1)) << static_cast<int>(way);
+    EXPECT_LT(Milliseconds(best), 1000) << static_cast<int>(way);
   }
 }
 
@@ -159,7 +169,7 @@ CONTRACT(Tree, ChildThatGoesOnPrinting,
     EXPECT_TRUE(Alive(pid));
     kill(pid, SIGKILL);
   }
-  EXPECT_LT(best, std::chrono::milliseconds(1500));  // with what a command takes anyway
+  EXPECT_LT(Milliseconds(best), 1500);  // with what a command takes anyway
 }
 
 CONTRACT(Tree, ChildPrintsLater,
