@@ -13,7 +13,7 @@ contract_program() {
 
 # ---- node: Debian 12's nodejs, in the way of tree_python ----------------------------------------------------------------
 
-NODE_PACKAGES=base-files,base-passwd,bash,coreutils,dash,debianutils,diffutils,findutils,grep,gzip,hostname,libc-bin
+NODE_PACKAGES="base-files,base-passwd,bash,coreutils,dash,debianutils,diffutils,findutils,grep,gzip,hostname,libc-bin"
 NODE_PACKAGES+=,mawk,procps,sed,tar,util-linux,nodejs,ca-certificates
 
 tree_node() {
@@ -66,7 +66,7 @@ node_recipe() { { printf '%s\n' "$NODE_PACKAGES"; declare -f tree_node layer_tar
 contract_layer() {
   local dir=$WORK/program
   rm -rf "$dir"
-  mkdir -p -m 755 "$dir" && mkdir -m 755 "$dir"/{usr,usr/local,usr/local/bin,workspace} || return 1
+  mkdir -m 755 "$dir" "$dir"/{usr,usr/local,usr/local/bin,workspace} || return 1
   install -m 755 "$CONTRACT_PROGRAM" "$dir/usr/local/bin/sandbox" || return 1
   layer_tar --owner=0 --group=0 -C "$dir" -cf "$1" usr && layer_tar --owner=65532 --group=65532 -C "$dir" -rf "$1" workspace
 }
