@@ -19,7 +19,7 @@ constexpr int kEntriesAtOnce = 1024;
 constexpr size_t kMaxLevels = 32;
 // A directory is read again while it is not empty at its end: file systems may skip entries when others go, and
 // somebody may go on writing into it.
-constexpr int kMaxRounds = 64;
+constexpr int kMaxRounds = 32;
 constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 bool IsNotEmpty(int error) { return error == ENOTEMPTY || error == EEXIST; }

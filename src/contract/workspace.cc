@@ -89,14 +89,17 @@ class Walk {
       if (error != ENOTDIR && error != ELOOP) return FileError(error);
       OSBX_ASSIGN_OR_RETURN(error, FollowLink());
       if (error == 0) return absl::OkStatus();
-      // No link. Below a file is nothing to find, and nothing can be put.
-      if (error == EINVAL) return create ? FileError(ENOTDIR) : FileError(ENOENT);
+      // No link. What is asked for below a file is missing, unless it is the file itself, as a directory.
+      if (error == EINVAL) return FileError(create || AsksForDirectory() ? ENOTDIR : ENOENT);
       if (error != ENOENT) return FileError(error);  // gone meanwhile: look again
     }
     return Refusal(409, "the path changes all the time");
   }
 
  private:
+  // Behind name() is nothing but the "." that stands for a slash at the end.
+  bool AsksForDirectory() const { return pending_.size() == 2 && pending_.front() == "."; }
+
   // Goes back down to the directory that the way leads to, after "..".
   absl::Status Settle() {
     if (!stale_) return absl::OkStatus();
