@@ -78,17 +78,17 @@ extern "C" {
 
 /* == 1. Types and constants ================================================================================== */
 
-typedef struct osbx_error osbx_error;     /* why a call failed */
-typedef struct osbx_cancel osbx_cancel;   /* a deadline and a cancel, for any number of calls */
-typedef struct osbx_config osbx_config;   /* builder: how to reach the daemon */
-typedef struct osbx_backend osbx_backend; /* one daemon */
-typedef struct osbx_spec osbx_spec;       /* builder: what a sandbox is made of */
-typedef struct osbx_sandbox osbx_sandbox; /* one sandbox */
-typedef struct osbx_info osbx_info;       /* what is known of a sandbox; borrowed */
-typedef struct osbx_list osbx_list;       /* several of them */
-typedef struct osbx_command osbx_command; /* builder: a command to run */
-typedef struct osbx_result osbx_result;   /* how it ended, and its output */
-typedef struct osbx_buffer osbx_buffer;   /* bytes */
+typedef struct osbx_error osbx_error;       /* why a call failed */
+typedef struct osbx_cancel osbx_cancel;     /* a deadline and a cancel, for any number of calls */
+typedef struct osbx_config osbx_config;     /* builder: how to reach the daemon */
+typedef struct osbx_backend osbx_backend;   /* one daemon */
+typedef struct osbx_spec osbx_spec;         /* builder: what a sandbox is made of */
+typedef struct osbx_sandbox osbx_sandbox;   /* one sandbox */
+typedef struct osbx_info osbx_info;         /* what is known of a sandbox; borrowed */
+typedef struct osbx_list osbx_list;         /* several of them */
+typedef struct osbx_command osbx_command;   /* builder: a command to run */
+typedef struct osbx_result osbx_result;     /* how it ended, and its output */
+typedef struct osbx_buffer osbx_buffer;     /* bytes */
 typedef struct osbx_contract osbx_contract; /* builder: a contract server */
 typedef struct osbx_server osbx_server;     /* a server that runs in this process */
 
@@ -430,8 +430,8 @@ OSBX_API void osbx_command_free(osbx_command *command);
  * sandbox and its files live on. It ends when its main process ends: background children do not hold it up and live on.
  * A program that cannot be started is a result too: exit code 127 (not found) or 126 (not executable). Standard input,
  * standard output and callbacks: see the setters. *out is freed with osbx_result_free. Errors: OSBX_E_NOT_FOUND (the
- * sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY (the sandbox is at its process limit: tried for five seconds,
- * or once where a reader gives the input). Since 0.1. Source: Docker Engine API 1.41, "Exec". */
+ * sandbox is gone), OSBX_E_NOT_RUNNING, OSBX_E_AT_CAPACITY (the sandbox is at its process limit: tried for five
+ * seconds, or once where a reader gives the input). Since 0.1. Source: Docker Engine API 1.41, "Exec". */
 OSBX_API osbx_status osbx_exec(osbx_sandbox *sandbox, const osbx_command *command, osbx_cancel *cancel,
                                osbx_result **out, osbx_error **err);
 

@@ -9,15 +9,17 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace osbx::base {
 namespace {
 
 constexpr size_t kMostProcesses = 65536;  // in one scan; what is beyond has its turn when others are gone
 // Scans without a find that are believed: the second one because a pid below those that were read already can be given
-// to a new child; more where processes came and went meanwhile, as on any busy machine.
+// to a new child; many more where processes came and went meanwhile: most are somebody else's, but one that moves on
+// from child to child is met alive by every other scan at best.
 constexpr int kQuietScans = 2;
-constexpr int kEmptyScans = 8;
+constexpr int kEmptyScans = 64;
 constexpr int kRoundsBeforeStopping = 3;
 constexpr int kStopScans = 64;
 constexpr int kRefusedRounds = 3;
@@ -137,12 +139,19 @@ class TreeKiller {
     found_ = FindProcessTree(tree_, processes_, seen_,
                              [this](const ProcessInfo& process) { return scan_.ReadMark(process.pid, tree_.marker); });
     new_ones_ = false;
-    for (const ProcessInfo& process : found_) {
-      const auto known = seen_.find(process.pid);
-      if (known != seen_.end() && known->second == process.start) continue;
-      seen_[process.pid] = process.start;
-      new_ones_ = true;
+    for (const ProcessInfo& process : found_) new_ones_ |= IsNew(process, &seen_);
+    // One that is met dead may have left a child behind, which this scan was too early for.
+    FoundProcesses ended;
+    for (const ProcessInfo& process : processes_) {
+      if (process.ended() && IsNew(process, &ended_)) vanished_ = true;
+      if (process.ended()) ended[process.pid] = process.start;
     }
+    ended_ = std::move(ended);
+  }
+
+  static bool IsNew(const ProcessInfo& process, FoundProcesses* known) {
+    const auto [entry, added] = known->emplace(process.pid, process.start);
+    return added || std::exchange(entry->second, process.start) != process.start;
   }
 
   void StopAll() {
@@ -201,7 +210,8 @@ class TreeKiller {
   std::vector<ProcessInfo> processes_;
   std::vector<ProcessInfo> found_;
   FoundProcesses seen_;
-  bool vanished_ = false;
+  FoundProcesses ended_;   // in the scan before
+  bool vanished_ = false;  // somebody ended meanwhile
   bool new_ones_ = false;
 };
 

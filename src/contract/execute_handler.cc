@@ -16,6 +16,18 @@ const char kStopping[] = "the server is shutting down";
 
 std::string MessageOf(const absl::Status& status) { return std::string(status.message()); }
 
+int StatusOfFailedStart(const absl::Status& status) {
+  switch (base::CodeOf(status)) {
+    case base::Code::kTooLarge:  // the kernel takes 128 KiB as one argument
+      return 413;
+    case base::Code::kAtCapacity:
+    case base::Code::kNoMemory:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
 }  // namespace
 
 ExecuteHandler::ExecuteHandler(ExecutionServices services, const Configuration& configuration, base::LogFunction log)
@@ -63,8 +75,7 @@ void ExecuteHandler::Run(const std::shared_ptr<http::Exchange>& exchange, const 
   absl::StatusOr<std::shared_ptr<Execution>> started =
       Execution::Start(services_, std::move(options), [this](const ExecutionResult& result) { Finish(result); });
   if (!started.ok()) {
-    const bool full = base::CodeOf(started.status()) == base::Code::kAtCapacity;
-    return exchange->Respond(ErrorAnswer(full ? 503 : 500, MessageOf(started.status())));
+    return exchange->Respond(ErrorAnswer(StatusOfFailedStart(started.status()), MessageOf(started.status())));
   }
   running_ = *std::move(started);
   waiting_ = exchange;

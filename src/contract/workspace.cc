@@ -143,7 +143,10 @@ absl::StatusOr<int> OpenNoLink(int directory, const char* name, Workspace::Opene
 absl::StatusOr<Workspace> Workspace::Open(const std::string& path) {
   base::UniqueFd root(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) {
-    return base::Error(base::Code::kInvalid,
+    const base::Code code = errno == ENOENT                     ? base::Code::kNotFound
+                            : errno == EACCES || errno == EPERM ? base::Code::kPermission
+                                                                : base::Code::kInvalid;
+    return base::Error(code,
                        "the workspace cannot be opened: " + path + ": " + std::string(FileError(errno).message()));
   }
   return Workspace(std::move(root));

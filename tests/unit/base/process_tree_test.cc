@@ -243,7 +243,7 @@ int KillBomb(const std::string& bomb, uid_t uid) {
 TEST(ProcessTree, AForkBomb) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a uid of its own";
   const auto uid = static_cast<uid_t>(12345 + getpid());
-  EXPECT_EQ(InChild([&] { return KillBomb("exec perl -e 'while (1) { fork }'", uid); }), 0);
+  EXPECT_EQ(InChild([&] { return KillBomb("exec perl -e '$end = time + 60; while (time < $end) { fork }'", uid); }), 0);
 }
 
 // Every process of it leads a session, and goes on when the limit refuses it a child.
@@ -252,7 +252,9 @@ TEST(ProcessTree, AForkBombOfSessions) {
   const auto uid = static_cast<uid_t>(112345 + getpid());
   EXPECT_EQ(InChild([&] {
               return KillBomb(
-                  "exec perl -MPOSIX -e 'while (1) { my $p = fork; POSIX::setsid() if defined $p && $p == 0 }'", uid);
+                  "exec perl -MPOSIX -e '$end = time + 60; while (time < $end) { my $p = fork; POSIX::setsid() if "
+                  "defined $p && $p == 0 }'",
+                  uid);
             }),
             0);
 }
@@ -261,7 +263,8 @@ TEST(ProcessTree, AForkBombOfSessions) {
 int KillMovingProcess() {
   Scene scene;
   const ProcessTree tree = scene.Start(
-      "perl -MPOSIX -e 'my $n = 0; while (1) { my $p = fork; exit 0 if $p; next if !defined $p; POSIX::setsid(); "
+      "perl -MPOSIX -e 'my $n = 0; my $end = time + 60; while (time < $end) { my $p = fork; exit 0 if $p; next if "
+      "!defined $p; POSIX::setsid(); "
       "if (++$n == 100) { open(F, \">\", \"a\"); print F \"$$\\n\"; close F } }'");
   if (scene.Pid("a") < 0) return 1;
   if (!KillProcessTree(tree, KillDeadline()).ok()) return 2;
