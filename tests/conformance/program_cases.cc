@@ -37,8 +37,11 @@ CONTRACT(Program, SaysWhereItListens,
   NEEDS(kOwnServer);
   OwnServer own;
   ASSERT_TRUE(own.listening()) << own.first_line() << own.Stderr();
-  EXPECT_EQ(own.first_line(),
-            std::string("listening on ") + (HasIpv6() ? "[::]:" : "0.0.0.0:") + std::to_string(own.address().port));
+  // Where no interface has an IPv6 address the kernel may know the protocol all the same.
+  const std::string port = std::to_string(own.address().port);
+  EXPECT_TRUE(own.first_line() == "listening on [::]:" + port ||
+              (!HasIpv6() && own.first_line() == "listening on 0.0.0.0:" + port))
+      << own.first_line();
   EXPECT_EQ(own.Stderr(), "");
 }
 
