@@ -62,7 +62,7 @@ apt_update() {
   return 1
 }
 
-# A policy-rc.d that answers 101 keeps packages (docker.io above all) from starting system services. It is put there
+# A policy-rc.d that answers 101 keeps packages (docker.io, nginx) from starting system services. It is put there
 # only where there is none, carries a mark, and one that a killed run left behind is recognised by the mark.
 POLICY=/usr/sbin/policy-rc.d
 POLICY_MARK='# temporary, by libosbx scripts: no service is started by this installation'
@@ -77,8 +77,9 @@ policy_place() {
 }
 
 # The package enables its services for the next boot as well; those of packages that came with this call are switched
-# off again (the private engine needs none of them). Services that were there before are left as they are. The helper
-# is the one that the package's own scripts use, so that an upgrade keeps them off; it wants to be told whose it is.
+# off again (what scripts start is private and needs none of them). Services that were there before are left as they are.
+# The helper is the one that the package's own scripts use, so that an upgrade keeps them off; it wants to be told whose
+# it is.
 disable_new_services() {
   local pkg unit
   have deb-systemd-helper || return 0
@@ -98,7 +99,7 @@ apt_install_missing() {
     apt_update || return 1
     apt_run --no-install-recommends install "$@" || rc=$?
   fi
-  for service in docker.io containerd; do
+  for service in docker.io containerd nginx-common; do
     grep -qx "$service" <<<"$before" || new+=("$service")
   done
   disable_new_services "${new[@]}"
