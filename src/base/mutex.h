@@ -50,6 +50,7 @@ class CondVar {
     lock.release();
   }
 
+  void NotifyOne() { condition_.notify_one(); }
   void NotifyAll() { condition_.notify_all(); }
 
  private:

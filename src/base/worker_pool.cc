@@ -129,9 +129,12 @@ absl::Status WorkerPool::Run(std::function<void()> work) {
     const absl::Status started = impl_->StartThread();
     if (!started.ok() && impl_->threads.empty()) return started;  // else another thread comes to it later
   }
-  MutexLock queue_lock(impl_->queue->mutex);
-  impl_->queue->waiting.push_back(std::move(work));
-  impl_->queue->changed.NotifyAll();
+  {
+    MutexLock queue_lock(impl_->queue->mutex);
+    impl_->queue->waiting.push_back(std::move(work));
+  }
+  // One, since the others would find nothing; and not under the mutex, which it takes first.
+  impl_->queue->changed.NotifyOne();
   return absl::OkStatus();
 }
 
