@@ -60,9 +60,14 @@ class Upload : public std::enable_shared_from_this<Upload> {
       if (!piece.ok()) return self->GiveUp(piece.status());
       if (piece->empty()) return self->Commit();
       self->received_ += piece->size();
-      self->Work([bytes = std::make_shared<const std::string>(*std::move(piece))](
-                     Upload& upload) { return upload.file_->Write(*bytes); },
-                 &Upload::ReadPiece);
+      // The last piece is written and committed in one go: a small file costs a way to the pool less.
+      const bool last = self->received_ == self->exchange_->request().content_length;
+      self->Work(
+          [bytes = std::make_shared<const std::string>(*std::move(piece)), last](Upload& upload) {
+            const absl::Status written = upload.file_->Write(*bytes);
+            return written.ok() && last ? upload.file_->Commit() : written;
+          },
+          last ? &Upload::Succeed : &Upload::ReadPiece);
     });
   }
 
