@@ -17,7 +17,7 @@ struct Setting {
   std::string directory;  // empty, and in memory
 };
 
-constexpr char kShell[] = "/bin/sh";
+inline constexpr char kShell[] = "/bin/sh";
 
 // A server on a free port, whose workspace is a new folder `name` of the directory.
 class SandboxProgram {
