@@ -106,17 +106,6 @@ OSBX_CHILD_CODE int ChildMain(void* argument) {
 
 #undef OSBX_CHILD_CODE
 
-sigset_t SignalsNotDefault() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (int signal = 1; signal <= kSignals; ++signal) {
-    struct sigaction action = {};
-    // glibc keeps two signals for itself, refuses them here, and has no handler for them in a program that begins.
-    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL) sigaddset(&set, signal);
-  }
-  return set;
-}
-
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
   pointers.reserve(strings.size() + 1);
@@ -171,6 +160,17 @@ absl::Status StartError(std::string_view step, std::string_view what, int error)
 
 }  // namespace
 
+sigset_t SignalsNotDefault() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal = 1; signal <= kSignals; ++signal) {
+    struct sigaction action = {};
+    // glibc keeps two signals for itself, refuses them here, and has no handler for them in a program that begins.
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL) sigaddset(&set, signal);
+  }
+  return set;
+}
+
 absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   UniqueFd stdout_copy;
   UniqueFd stderr_copy;
@@ -183,7 +183,7 @@ absl::StatusOr<pid_t> Spawn(const SpawnOptions& options) {
   launch.arguments = arguments.data();
   launch.environment = environment.data();
   launch.directory = options.directory.empty() ? nullptr : options.directory.c_str();
-  launch.not_default = SignalsNotDefault();
+  launch.not_default = options.not_default.has_value() ? *options.not_default : SignalsNotDefault();
 
   // No handler of this process may run in the child, which shares its memory.
   sigset_t all;

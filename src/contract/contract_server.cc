@@ -72,6 +72,7 @@ struct ContractServer::Impl {
     services.waiter = base::NewChildWaiter(loop);
     if (owner == ProcessOwner::kServer) {
       OSBX_ASSIGN_OR_RETURN(services.waiter, base::NewReapingChildWaiter(loop));
+      services.not_default = base::SignalsNotDefault();
     }
     execute.emplace(std::move(services), configuration, std::move(log));
     routes.emplace(*execute, std::make_shared<FilesContext>(std::move(workspace), Workers{loop.get(), workers.get()}));

@@ -15,7 +15,7 @@ namespace osbx::contract {
 // Whose process the server runs in.
 enum class ProcessOwner {
   kHost,    // somebody else's: SIGCHLD, the subreaper flag and waitpid(-1) are left alone
-  kServer,  // its own: it reaps every orphan. SIGCHLD is blocked in every thread
+  kServer,  // its own: it reaps every orphan. SIGCHLD is blocked in every thread, and dispositions stay as they are
 };
 
 class ContractServer {

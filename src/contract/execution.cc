@@ -81,6 +81,7 @@ absl::Status Execution::Begin(const ExecutionServices& services, Options options
   spawn.directory = std::move(options.workspace);
   spawn.stdout_fd = stdout_end.get();
   spawn.stderr_fd = stderr_end.get();
+  spawn.not_default = services.not_default;
 
   timer_ = services.loop->NewTimer();
   started_ = Clock::now();

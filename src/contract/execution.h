@@ -2,6 +2,8 @@
 #ifndef OSBX_CONTRACT_EXECUTION_H_
 #define OSBX_CONTRACT_EXECUTION_H_
 
+#include <signal.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -28,6 +30,7 @@ struct ExecutionServices {
   std::shared_ptr<base::ChildWaiter> waiter;
   std::shared_ptr<LeftoverPipes> leftovers;
   std::vector<std::string> environment;  // of commands; base::CurrentEnvironment()
+  std::optional<sigset_t> not_default;   // base::SignalsNotDefault(), where nobody else changes dispositions
 };
 
 // Loop thread only, its destructor as well.
