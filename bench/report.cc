@@ -62,7 +62,7 @@ std::string Report::Table() const {
       continue;
     }
     lines.push_back({row.name, Time(row.pair->ours), row.baseline + " " + Time(row.pair->baseline),
-                     std::to_string(row.pair->ours.count()), Number(100 * row.pair->Speed(), "%.0f %%"),
+                     std::to_string(row.pair->ours.count()), Number(100 * row.pair->Speed(), "%.1f %%"),
                      GoalText(row.goal)});
   }
   std::array<size_t, kColumns> widths{};
