@@ -81,7 +81,9 @@ void RunRounds(int rounds, int workers, long most_growth_kib, int64_t budget_ms)
     WaitUntil([&] { return process_fd_count() <= fds; }, 10000);
     EXPECT_LE(process_fd_count(), fds);
     EXPECT_LE(process_thread_count(), threads);
-    if (!kSanitized) EXPECT_LE(grown, most_growth_kib);
+    if (!kSanitized) {
+      EXPECT_LE(grown, most_growth_kib);
+    }
   }
   before_backend.ExpectNoLeak();
 }
@@ -105,7 +107,9 @@ TEST(Rounds, BackendsLeaveNothing) {
   leaks.ExpectNoLeak();
   const long grown = TrimmedKib() - memory;
   Figure("40 backends: grown by %ld KiB", grown);
-  if (!kSanitized) EXPECT_LE(grown, 1024);
+  if (!kSanitized) {
+    EXPECT_LE(grown, 1024);
+  }
 }
 
 TEST(RoundsSoak, FiveHundredLeaveNothing) { RunRounds(500, 4, 2048, 1700000); }
