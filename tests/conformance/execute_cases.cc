@@ -169,6 +169,16 @@ CONTRACT(Execute, BodyLimit, "A body of more than 16 MiB is 413.", "When the ans
   EXPECT_TRUE(HasRun());
 }
 
+CONTRACT(Execute, CommandLimit, "A `command` of 128 KiB or more, which no kernel takes as one argument, is 413.") {
+  const auto sized = [](size_t size) {
+    std::string command = ": ";
+    command.append(size - command.size(), 'x');
+    return "{\"command\":\"" + command + "\"}";
+  };
+  EXPECT_TRUE(Refused(Post(sized(size_t{128} << 10)), 413));
+  EXPECT_EQ(ParseRan(Post(sized((size_t{128} << 10) - 1))).exit_code, 0);
+}
+
 CONTRACT(Execute, ItsPlace, "The command is run as `$SANDBOX_SHELL -c command`, in the workspace.") {
   const Ran ran = Shell("pwd -P; printf %s \"$0$#\"");
   char* const real = realpath(SharedServer().workspace().c_str(), nullptr);
