@@ -36,7 +36,7 @@
  *     freed after.
  *  5. `uint32_t flags` is 0 in this version; unknown bits are OSBX_E_INVALID.
  *  6. A cancel token may be NULL: no deadline, no cancel. Where one is given, a deadline or a cancel from another
- * thread ends the waiting within 100 ms, also when the daemon accepts and never answers.
+ *     thread ends the waiting within 100 ms, also when the daemon accepts and never answers.
  *  7. Callbacks run on the thread that called the function, unless said; their data is valid only during the callback.
  *     A callback may call any function of the library, but not free what the running call uses. It must return: it may
  *     not throw, longjmp or end the thread.
@@ -46,7 +46,7 @@
  *     answered nonsense), OSBX_E_UNSUPPORTED (a daemon older than API 1.41). "Errors" below lists what comes on top.
  *  9. The library never prints, exits, forks the host program or touches its signals, working directory, umask, locale
  *     or environment, and leaves its children and waitpid(-1) alone. It may be loaded twice, unloaded, and used after
- * fork in the child, where it shares nothing with the parent.
+ *     fork in the child, where it shares nothing with the parent.
  *
  * THREADS
  *   backend, sandbox, cancel, server         any number of threads at once
@@ -142,7 +142,7 @@ enum osbx_end_reason {
   OSBX_END_OUT_OF_MEMORY = 5,    /* the memory limit was hit; under gVisor that ends the whole sandbox */
   OSBX_END_SANDBOX_GONE = 6,     /* the sandbox was stopped, killed or removed meanwhile */
   OSBX_END_CALLBACK_ABORTED = 7, /* a callback of yours returned "give up": its tree was killed */
-  OSBX_END_OUTCOME_UNKNOWN = 8   /* the daemon went away: the command may have run, run on, or have ended */
+  OSBX_END_OUTCOME_UNKNOWN = 8   /* the daemon went away: it may not have run, may run on, or may have ended */
 };
 
 /* Severity of a log line. */
@@ -517,23 +517,26 @@ OSBX_API void osbx_contract_set_log(osbx_contract *contract, uint32_t level, osb
 
 /* Starts a server that answers requests when this returns, on threads of its own. Commands are children of this
  * process: it starts them without touching its signals, and waits for those alone. What a command leaves behind (a
- * daemon) becomes a child of whoever adopts orphans here. *out is freed with osbx_server_free. Errors: OSBX_E_NOT_FOUND
- * (no such workspace or shell), OSBX_E_PERMISSION, OSBX_E_CONFLICT (the port is taken). Since 0.1. */
+ * daemon) becomes a child of whoever adopts orphans here. Where this process ignores SIGCHLD or waits for any child,
+ * a command's exit code can be lost, and its answer is 500. *out is freed with osbx_server_free. Errors:
+ * OSBX_E_NOT_FOUND (no such workspace or shell), OSBX_E_PERMISSION (of the workspace or the port), OSBX_E_CONFLICT (the
+ * port is taken). Any thread. Since 0.1. */
 OSBX_API osbx_status osbx_contract_start(const osbx_contract *contract, osbx_server **out, osbx_error **err);
 
 /* Frees the builder. NULL is fine. Any thread. Since 0.1. */
 OSBX_API void osbx_contract_free(osbx_contract *contract);
 
-/* Where the server listens, with the port that it has: "127.0.0.1:40123". Borrowed. Any thread. Since 0.1. */
+/* Where the server listens, with the port that it has: "127.0.0.1:40123"; "" for NULL. Borrowed. Any
+ * thread. Since 0.1. */
 OSBX_API const char *osbx_server_address(const osbx_server *server);
 
 /* Takes no new request and lets those under way end for `grace_ms` (0 to 86400000, more is cut to it; negative is 0);
  * then a running command is killed with its tree and answered with 503. Returns when nothing of the server runs any
- * more, at the latest about seven seconds after the grace. Again it does nothing. Any thread but one of the server's
- * own. Since 0.1. */
+ * more, at the latest about seven seconds after the grace. A second call does nothing. Any thread but the server's
+ * own (where the log callback runs). Since 0.1. */
 OSBX_API void osbx_server_stop(osbx_server *server, int64_t grace_ms);
 
-/* Stops the server without a grace and frees it. NULL is fine. Since 0.1. */
+/* Stops the server without a grace and frees it. NULL is fine. Any thread but the server's own. Since 0.1. */
 OSBX_API void osbx_server_free(osbx_server *server);
 
 #ifdef __cplusplus

@@ -38,7 +38,7 @@ debian_sources() {
 
 # xapt DIR SUITE APT-GET-ARGS...: apt-get that knows SUITE only and keeps all it has in DIR. The state of this machine is
 # hidden as well (status=/dev/null), or else an installed newer version would be the candidate, and that cannot be
-# downloaded. Signatures are checked as ever; only the date is not, since frozen mirrors serve an old Release file.
+# downloaded. Signatures are checked as ever; only the date is not, since snapshots of the archive serve an old Release file.
 # XAPT_ARCHITECTURE: packages of another one than this machine's.
 xapt() {
   local dir=$1 suite=$2
