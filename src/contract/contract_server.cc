@@ -24,7 +24,8 @@ using base::Code;
 using base::Error;
 
 constexpr int kWorkers = 2;                           // for system calls on files, which no loop can wait for
-constexpr std::chrono::milliseconds kKillTime(7000);  // for a command's tree, and the answer that tells of it
+constexpr std::chrono::milliseconds kKillTime(7000);    // for a command's tree
+constexpr std::chrono::milliseconds kAnswerTime(1500);  // for the answer that tells of it: its connection lingers
 constexpr const char* kPathRule = "an absolute path without a NUL of at most 4095 bytes";
 
 absl::Status CheckPath(const char* what, const std::string& path) {
@@ -62,8 +63,11 @@ struct ContractServer::Impl {
   base::CondVar changed;
   bool stopped ABSL_GUARDED_BY(mutex) = false;
   bool drained ABSL_GUARDED_BY(mutex) = false;
+  bool seat_free ABSL_GUARDED_BY(mutex) = false;
 
   absl::Status Prepare(Workspace workspace, ProcessOwner owner, base::LogFunction log) {
+    // A command that has used up every process must find a thread that can kill it.
+    OSBX_RETURN_IF_ERROR(workers->Run([] {}));
     ExecutionServices services;
     services.loop = loop;
     services.pool = workers;
@@ -81,6 +85,23 @@ struct ContractServer::Impl {
 
   absl::Status AwaitDrained(const base::Context& context) {
     return base::Await(mutex, changed, context, [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return drained; });
+  }
+
+  // Kills the running command, and lets its client read the answer. A slow upload or download gets no more time for it.
+  void EndCommand() {
+    bool ran = false;
+    const absl::Status asked = loop->RunAndWait([&] {
+      ran = execute->running();
+      execute->Stop([this] {
+        base::MutexLock lock(mutex);
+        seat_free = true;
+        changed.NotifyAll();
+      });
+    });
+    if (!asked.ok() || !ran) return;
+    (void)base::Await(mutex, changed, base::Context().WithTimeout(kKillTime),
+                      [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return seat_free || drained; });
+    (void)AwaitDrained(base::Context().WithTimeout(kAnswerTime));
   }
 };
 
@@ -122,8 +143,7 @@ void ContractServer::Stop(std::chrono::milliseconds grace) {
     impl.changed.NotifyAll();
   });
   if (!impl.AwaitDrained(base::Context(impl.hurry).WithTimeout(grace)).ok()) {
-    (void)impl.loop->Post([&impl] { impl.execute->Stop(); });
-    (void)impl.AwaitDrained(base::Context().WithTimeout(kKillTime));
+    impl.EndCommand();
   }
   impl.http.reset();
   // What is left belongs to the loop's thread as well.

@@ -90,7 +90,11 @@ void ExecuteHandler::Finish(const ExecutionResult& result) {
   const std::shared_ptr<http::Exchange> exchange = std::move(waiting_);
   running_ = nullptr;
   if (!result.problem.ok() && log_) log_(base::LogLevel::kError, MessageOf(result.problem));
-  if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
+  if (stopping_) {
+    exchange->Respond(ErrorAnswer(503, kStopping));
+    if (over_) over_();
+    return;
+  }
   if (!result.exit_known) return exchange->Respond(ErrorAnswer(500, MessageOf(result.problem)));
   http::Answer answer;
   answer.headers = {{"Content-Type", "application/json"}};
@@ -98,9 +102,11 @@ void ExecuteHandler::Finish(const ExecutionResult& result) {
   exchange->Respond(std::move(answer));
 }
 
-void ExecuteHandler::Stop() {
+void ExecuteHandler::Stop(std::function<void()> over) {
   stopping_ = true;
-  if (running_ != nullptr) running_->Cancel();
+  if (running_ == nullptr) return over();
+  over_ = std::move(over);
+  running_->Cancel();
 }
 
 }  // namespace osbx::contract

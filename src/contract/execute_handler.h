@@ -3,6 +3,7 @@
 #define OSBX_CONTRACT_EXECUTE_HANDLER_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,8 +21,10 @@ class ExecuteHandler {
 
   void Handle(std::shared_ptr<http::Exchange> exchange);
 
-  // Ends the running command, if there is one, and answers it with 503; so is every request from now on.
-  void Stop();
+  // Ends the running command, if there is one, and answers it with 503; so is every request from now on. `over` runs
+  // when there is none.
+  void Stop(std::function<void()> over);
+  bool running() const { return running_ != nullptr; }
 
  private:
   // A body under way. What all of them hold together is bounded.
@@ -42,6 +45,7 @@ class ExecuteHandler {
   const base::LogFunction log_;
   size_t held_ = 0;  // bytes of all bodies under way
   bool stopping_ = false;
+  std::function<void()> over_;
   // The seat: taken while a command runs, and until its tree has ended.
   std::shared_ptr<Execution> running_;
   std::shared_ptr<http::Exchange> waiting_;  // for the running command's answer
