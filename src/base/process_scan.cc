@@ -36,6 +36,8 @@ ssize_t ReadSome(int fd, char* buffer, size_t size) {
   return count;
 }
 
+bool IsShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
 std::optional<ProcessInfo> ReadStat(const UniqueFd& file) {
   char text[2048];
   const ssize_t size = file.valid() ? ReadSome(file.get(), text, sizeof(text)) : -1;
@@ -110,7 +112,8 @@ void MarkFinder::EndEntry() {
 absl::StatusOr<ProcessScan> ProcessScan::Open() {
   UniqueFd directory(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.valid()) {
-    return Error(Code::kUnsupported, "cannot look for processes: no /proc (errno " + std::to_string(errno) + ")");
+    return Error(IsShortage(errno) ? Code::kAtCapacity : Code::kUnsupported,
+                 "cannot look for processes: no /proc (errno " + std::to_string(errno) + ")");
   }
   char self[32] = {};
   const ssize_t size = readlinkat(directory.get(), "self", self, sizeof(self));
@@ -127,7 +130,7 @@ UniqueFd ProcessScan::OpenFile(pid_t pid, const char* name) const {
 
 std::optional<ProcessInfo> ProcessScan::Read(pid_t pid) const { return ReadStat(OpenFile(pid, "stat")); }
 
-std::vector<ProcessInfo> ProcessScan::ReadAll(size_t limit, bool* vanished) const {
+std::optional<std::vector<ProcessInfo>> ProcessScan::ReadAll(size_t limit, bool* vanished) const {
   std::vector<ProcessInfo> processes;
   *vanished = false;
   // Opened anew: a descriptor has one position, whoever reads.
@@ -135,9 +138,9 @@ std::vector<ProcessInfo> ProcessScan::ReadAll(size_t limit, bool* vanished) cons
   DIR* const listing = fd < 0 ? nullptr : fdopendir(fd);
   if (listing == nullptr) {
     if (fd >= 0) close(fd);
-    *vanished = true;
-    return processes;
+    return std::nullopt;
   }
+  bool short_of_descriptors = false;
   while (const dirent* const entry = readdir(listing)) {
     const std::optional<int64_t> pid = ParseDecimal(entry->d_name, 1, INT32_MAX);
     if (!pid.has_value()) continue;
@@ -145,7 +148,12 @@ std::vector<ProcessInfo> ProcessScan::ReadAll(size_t limit, bool* vanished) cons
       *vanished = true;
       break;
     }
+    errno = 0;
     const std::optional<ProcessInfo> info = Read(static_cast<pid_t>(*pid));
+    if (!info.has_value() && IsShortage(errno)) {
+      short_of_descriptors = true;
+      break;
+    }
     if (info.has_value()) {
       processes.push_back(*info);
     } else {
@@ -153,6 +161,7 @@ std::vector<ProcessInfo> ProcessScan::ReadAll(size_t limit, bool* vanished) cons
     }
   }
   closedir(listing);
+  if (short_of_descriptors) return std::nullopt;
   return processes;
 }
 

@@ -43,8 +43,8 @@ class ProcessScan {
 
   std::optional<ProcessInfo> Read(pid_t pid) const;
   // Every process; fewer where there are more than `limit`. `vanished` becomes whether one ended meanwhile, whose
-  // children may be missing.
-  std::vector<ProcessInfo> ReadAll(size_t limit, bool* vanished) const;
+  // children may be missing. Nothing where descriptors or memory are too short to tell.
+  std::optional<std::vector<ProcessInfo>> ReadAll(size_t limit, bool* vanished) const;
 
   enum class Mark { kNone, kOurs, kOther };
   // Whether the environment holds the whole entry `marker`, or another one of the same name.

@@ -25,8 +25,15 @@ constexpr int kStopScans = 64;
 constexpr int kRefusedRounds = 3;
 constexpr int64_t kFirstPauseNanoseconds = 250'000;
 constexpr int kMostPauseShift = 5;
+constexpr int64_t kDescriptorPauseNanoseconds = 10'000'000;
 
 using MarkFunction = std::function<ProcessScan::Mark(const ProcessInfo&)>;
+
+// For others to let go of some.
+void WaitForDescriptors() {
+  const timespec pause = {0, kDescriptorPauseNanoseconds};
+  nanosleep(&pause, nullptr);
+}
 
 // The closure of one tree over one scan.
 class TreeFinder {
@@ -72,6 +79,8 @@ class TreeFinder {
           break;
       }
       // A kernel that tells no start times (an old gVisor) cannot say which orphans are new.
+      // Of those that began in the root's own tick, the ones with a smaller pid were there before it.
+      if (process.start == root_start_ && process.pid < tree_.root) return false;
       return tree_.adopts_orphans && root_start_ > 0 && process.parent == here && process.session != own_session &&
              older_sessions_.count(process.session) == 0;
     });
@@ -117,6 +126,7 @@ class TreeKiller {
     int refused_rounds = 0;
     for (int round = 0;; ++round) {
       Look();
+      if (blind_) return Error(Code::kAtCapacity, "cannot look for a command's processes: no descriptor is free");
       if (found_.empty()) {
         if (!vanished_) ++quiet_scans;
         if (quiet_scans >= kQuietScans || ++empty_scans >= kEmptyScans) return absl::OkStatus();
@@ -135,7 +145,14 @@ class TreeKiller {
 
  private:
   void Look() {
-    processes_ = scan_.ReadAll(kMostProcesses, &vanished_);
+    auto processes = scan_.ReadAll(kMostProcesses, &vanished_);
+    // Others let go of descriptors in time.
+    while (!processes.has_value() && Clock::now() < deadline_) {
+      WaitForDescriptors();
+      processes = scan_.ReadAll(kMostProcesses, &vanished_);
+    }
+    blind_ = !processes.has_value();
+    processes_ = std::move(processes).value_or(std::vector<ProcessInfo>());
     found_ = FindProcessTree(tree_, processes_, seen_,
                              [this](const ProcessInfo& process) { return scan_.ReadMark(process.pid, tree_.marker); });
     new_ones_ = false;
@@ -213,6 +230,7 @@ class TreeKiller {
   FoundProcesses ended_;   // in the scan before
   bool vanished_ = false;  // somebody ended meanwhile
   bool new_ones_ = false;
+  bool blind_ = false;  // no scan could be made until the deadline
 };
 
 }  // namespace
@@ -235,7 +253,11 @@ std::vector<ProcessInfo> FindProcessTree(const ProcessTree& tree, const std::vec
 absl::Status KillProcessTree(const ProcessTree& tree, TimePoint deadline) {
   // Nothing here may ever mean "every process".
   if (tree.root <= 1) return Error(Code::kInvalid, "no process to kill");
-  const absl::StatusOr<ProcessScan> scan = ProcessScan::Open();
+  absl::StatusOr<ProcessScan> scan = ProcessScan::Open();
+  while (!scan.ok() && CodeOf(scan.status()) == Code::kAtCapacity && Clock::now() < deadline) {
+    WaitForDescriptors();
+    scan = ProcessScan::Open();
+  }
   if (!scan.ok() || !tree.root_start.has_value()) {
     kill(-tree.root, SIGKILL);
     return scan.ok()

@@ -1,7 +1,9 @@
 #include "contract/contract_server.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -23,7 +25,7 @@ namespace {
 using base::Code;
 using base::Error;
 
-constexpr int kWorkers = 2;                           // for system calls on files, which no loop can wait for
+constexpr int kWorkers = 2;                             // for system calls on files, which no loop can wait for
 constexpr std::chrono::milliseconds kKillTime(7000);    // for a command's tree
 constexpr std::chrono::milliseconds kAnswerTime(1500);  // for the answer that tells of it: its connection lingers
 constexpr const char* kPathRule = "an absolute path without a NUL of at most 4095 bytes";
@@ -33,6 +35,17 @@ absl::Status CheckPath(const char* what, const std::string& path) {
     return absl::OkStatus();
   }
   return Error(Code::kInvalid, std::string(what) + " must be " + kPathRule);
+}
+
+// Half of the descriptors are kept for files, commands and the scan that finds a command's processes.
+http::ServerOptions Options() {
+  http::ServerOptions options;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    const rlim_t half = std::max<rlim_t>(limit.rlim_cur / 2, 1);
+    options.max_connections = static_cast<size_t>(std::min<rlim_t>(options.max_connections, half));
+  }
+  return options;
 }
 
 absl::Status Check(const Configuration& configuration) {
@@ -118,7 +131,7 @@ absl::StatusOr<std::unique_ptr<ContractServer>> ContractServer::Start(const Conf
   OSBX_RETURN_IF_ERROR(prepared);
   OSBX_ASSIGN_OR_RETURN(
       made.http, http::Server::Listen(
-                     made.loop, configuration.host, configuration.port, http::ServerOptions(),
+                     made.loop, configuration.host, configuration.port, Options(),
                      [&made](std::shared_ptr<http::Exchange> exchange) { made.routes->Handle(std::move(exchange)); },
                      [](int status, const std::string& what) { return ErrorAnswer(status, what); }));
   made.address = made.http->address();

@@ -1,5 +1,6 @@
 #include "http/server_connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@ using base::TimePoint;
 
 constexpr int kMaxSteps = 32;  // of one turn; then others have theirs
 constexpr std::chrono::milliseconds kLingerTime{1'000};
+constexpr std::chrono::milliseconds kLookForEnd{250};  // where reading does not tell of it
 
 }  // namespace
 
@@ -130,7 +132,12 @@ void ServerConnection::StepExchange() {
     Receive(kReadAhead);
     if (phase_ == Phase::kClosed) return;
   }
-  if (eof_ && gone_) std::exchange(gone_, nullptr)();
+  if (gone_ && (eof_ || (ReadsNoMore() && ClientHasClosed()))) std::exchange(gone_, nullptr)();
+}
+
+bool ServerConnection::ClientHasClosed() const {
+  pollfd asked = {socket_.get(), POLLRDHUP, 0};
+  return poll(&asked, 1, 0) > 0 && (asked.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void ServerConnection::SetIdle(bool idle) {
@@ -156,7 +163,8 @@ void ServerConnection::UpdateWaits() {
     waits_writable_ = true;
   }
   // A later deadline than the timer's is set when the timer comes by.
-  const TimePoint deadline = Deadline();
+  TimePoint deadline = Deadline();
+  if (ReadsNoMore()) deadline = std::min(deadline, Clock::now() + kLookForEnd);
   if (deadline >= timer_at_) return;
   timer_->ExpireAt(deadline, [this] { OnTimer(); });
   timer_at_ = deadline;

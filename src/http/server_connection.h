@@ -86,6 +86,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void StepExchange();
   void SetIdle(bool idle);
   void UpdateWaits();
+  // Whether the client's end would not be noticed by reading: what it has sent ahead has filled the buffer.
+  bool ReadsNoMore() const { return gone_ && !eof_ && in_.size() >= kReadAhead; }
+  bool ClientHasClosed() const;
   base::TimePoint Deadline() const;
   void OnTimer();
   // For a callback on a connection that is closed, or about to be: nobody is left to be told of what it throws.

@@ -215,7 +215,8 @@ int ProcessesOf(uid_t uid) {
   int count = 0;
   bool vanished = false;
   const ProcessScan scan = ProcessScan::Open().value();
-  for (const ProcessInfo& process : scan.ReadAll(100'000, &vanished)) {
+  const auto processes = scan.ReadAll(100'000, &vanished);
+  for (const ProcessInfo& process : processes.value()) {
     struct stat info = {};
     if (process.pid == getpid() || process.ended()) continue;
     if (stat(("/proc/" + std::to_string(process.pid)).c_str(), &info) == 0 && info.st_uid == uid) ++count;
@@ -270,7 +271,8 @@ int KillMovingProcess() {
   if (!KillProcessTree(tree, KillDeadline()).ok()) return 2;
   bool vanished = false;
   const ProcessScan scan = ProcessScan::Open().value();
-  for (const ProcessInfo& process : scan.ReadAll(100'000, &vanished)) {
+  const auto processes = scan.ReadAll(100'000, &vanished);
+  for (const ProcessInfo& process : processes.value()) {
     if (scan.ReadMark(process.pid, tree.marker) == ProcessScan::Mark::kOurs) return 3;
   }
   return 0;
@@ -313,6 +315,30 @@ TEST(ProcessTree, ASubreaperFindsOrphansThatHideTheirOrigin) {
               return Alive(earlier) ? 0 : 4;
             }),
             0);
+}
+
+TEST(ProcessTree, AnEarlierOrphanOfTheSameTickIsAStranger) {
+  const auto orphan = [](pid_t pid) {
+    ProcessInfo info;
+    info.pid = info.group = info.session = pid;
+    info.state = 'S';
+    info.parent = getpid();
+    info.threads = 1;
+    info.start = 100;
+    return info;
+  };
+  ProcessTree tree;
+  tree.root = 5'000'001;
+  tree.root_start = 100;
+  tree.marker = "SANDBOX_EXECUTION=x";
+  tree.adopts_orphans = true;
+  std::set<pid_t> found;
+  for (const ProcessInfo& process :
+       FindProcessTree(tree, {orphan(5'000'000), orphan(5'000'001), orphan(5'000'002)}, {},
+                       [](const ProcessInfo&) { return ProcessScan::Mark::kNone; })) {
+    found.insert(process.pid);
+  }
+  EXPECT_EQ(found, (std::set<pid_t>{5'000'001, 5'000'002}));
 }
 
 TEST(ProcessScan, ReadsStatWithAHostileName) {

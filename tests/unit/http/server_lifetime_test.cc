@@ -83,6 +83,16 @@ TEST_F(ServerLifetime, AnAnsweredClientIsNotMissed) {
   EXPECT_TRUE(missed);
 }
 
+TEST_F(ServerLifetime, AClientThatGoesBehindFullBuffersIsNoticed) {
+  const auto stop = Listen(Keep());
+  Client client = Connect();
+  ASSERT_TRUE(client.Send(kGet));
+  ASSERT_TRUE(kept.Wait());
+  ASSERT_TRUE(client.Send(std::string(100'000, 'x')));  // more than is read ahead
+  client.EndSending();
+  EXPECT_TRUE(gone_.Wait());
+}
+
 TEST_F(ServerLifetime, ABodyThatBreaksOffIsAnError) {
   Event told;
   base::Code code = base::Code::kOk;
