@@ -333,9 +333,8 @@ TEST(ProcessTree, AnEarlierOrphanOfTheSameTickIsAStranger) {
   tree.marker = "SANDBOX_EXECUTION=x";
   tree.adopts_orphans = true;
   std::set<pid_t> found;
-  for (const ProcessInfo& process :
-       FindProcessTree(tree, {orphan(5'000'000), orphan(5'000'001), orphan(5'000'002)}, {},
-                       [](const ProcessInfo&) { return ProcessScan::Mark::kNone; })) {
+  for (const ProcessInfo& process : FindProcessTree(tree, {orphan(5'000'000), orphan(5'000'001), orphan(5'000'002)}, {},
+                                                    [](const ProcessInfo&) { return ProcessScan::Mark::kNone; })) {
     found.insert(process.pid);
   }
   EXPECT_EQ(found, (std::set<pid_t>{5'000'001, 5'000'002}));
