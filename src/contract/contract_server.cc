@@ -17,6 +17,7 @@
 #include "contract/files_handler.h"
 #include "contract/leftover_pipes.h"
 #include "contract/routes.h"
+#include "contract/unsent_answers.h"
 #include "http/server.h"
 
 namespace osbx::contract {
@@ -91,8 +92,10 @@ struct ContractServer::Impl {
       OSBX_ASSIGN_OR_RETURN(services.waiter, base::NewReapingChildWaiter(loop));
       services.not_default = base::SignalsNotDefault();
     }
-    execute.emplace(std::move(services), configuration, std::move(log));
-    routes.emplace(*execute, std::make_shared<FilesContext>(std::move(workspace), Workers{loop.get(), workers.get()}));
+    const auto unsent = std::make_shared<UnsentAnswers>();
+    execute.emplace(std::move(services), configuration, unsent, std::move(log));
+    const Workers for_files = {loop.get(), workers.get()};
+    routes.emplace(*execute, std::make_shared<FilesContext>(std::move(workspace), for_files, unsent));
     return absl::OkStatus();
   }
 

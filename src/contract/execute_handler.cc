@@ -30,8 +30,9 @@ int StatusOfFailedStart(const absl::Status& status) {
 
 }  // namespace
 
-ExecuteHandler::ExecuteHandler(ExecutionServices services, const Configuration& configuration, base::LogFunction log)
-    : services_(std::move(services)), configuration_(configuration), log_(std::move(log)) {}
+ExecuteHandler::ExecuteHandler(ExecutionServices services, const Configuration& configuration,
+                               std::shared_ptr<UnsentAnswers> unsent, base::LogFunction log)
+    : services_(std::move(services)), configuration_(configuration), unsent_(std::move(unsent)), log_(std::move(log)) {}
 
 void ExecuteHandler::Handle(std::shared_ptr<http::Exchange> exchange) {
   if (exchange->request().method != "POST") {
@@ -39,6 +40,7 @@ void ExecuteHandler::Handle(std::shared_ptr<http::Exchange> exchange) {
   }
   if (stopping_) return exchange->Respond(ErrorAnswer(503, kStopping));
   if (running_ != nullptr) return exchange->Respond(ErrorAnswer(409, kBusy));
+  if (unsent_->full()) return exchange->Respond(UnsentAnswers::Refusal());
   if (exchange->request().content_length.value_or(0) > kMaxExecuteBodyBytes)
     return exchange->Respond(ErrorAnswer(413, kTooLarge));
   auto upload = std::make_shared<Upload>(held_);
@@ -99,7 +101,7 @@ void ExecuteHandler::Finish(const ExecutionResult& result) {
   http::Answer answer;
   answer.headers = {{"Content-Type", "application/json"}};
   answer.body = ToJson(result);
-  exchange->Respond(std::move(answer));
+  unsent_->Send(exchange, std::move(answer));
 }
 
 void ExecuteHandler::Stop(std::function<void()> over) {

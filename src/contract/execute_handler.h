@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "contract/configuration.h"
 #include "contract/execution.h"
+#include "contract/unsent_answers.h"
 #include "http/exchange.h"
 
 namespace osbx::contract {
@@ -17,7 +18,8 @@ namespace osbx::contract {
 // Loop thread only. It outlives every exchange and execution of it.
 class ExecuteHandler {
  public:
-  ExecuteHandler(ExecutionServices services, const Configuration& configuration, base::LogFunction log);
+  ExecuteHandler(ExecutionServices services, const Configuration& configuration, std::shared_ptr<UnsentAnswers> unsent,
+                 base::LogFunction log);
 
   void Handle(std::shared_ptr<http::Exchange> exchange);
 
@@ -42,6 +44,7 @@ class ExecuteHandler {
 
   const ExecutionServices services_;
   const Configuration& configuration_;
+  const std::shared_ptr<UnsentAnswers> unsent_;
   const base::LogFunction log_;
   size_t held_ = 0;  // bytes of all bodies under way
   bool stopping_ = false;

@@ -127,7 +127,8 @@ void SendFileOrListing(const std::shared_ptr<FilesContext>& context, std::shared
         if (!finding->error.ok()) return exchange->Respond(FilesError(finding->error, *where));
         if (finding->body.has_value()) {
           const char* const type = finding->listing != nullptr ? "application/json" : "application/octet-stream";
-          return exchange->Respond({200, ContentType(type), *std::move(finding->body)});
+          if (context->unsent->full()) return exchange->Respond(UnsentAnswers::Refusal());
+          return context->unsent->Send(exchange, {200, ContentType(type), *std::move(finding->body)});
         }
         const auto size = static_cast<uint64_t>(finding->opened.info.st_size);
         if (head) return exchange->BeginAnswer(200, ContentType("application/octet-stream"), size);

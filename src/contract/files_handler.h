@@ -6,17 +6,20 @@
 #include <memory>
 
 #include "contract/pool_work.h"
+#include "contract/unsent_answers.h"
 #include "contract/workspace.h"
 #include "http/exchange.h"
 
 namespace osbx::contract {
 
 struct FilesContext {
-  FilesContext(Workspace served, const Workers& its_workers) : workspace(std::move(served)), workers(its_workers) {}
+  FilesContext(Workspace served, const Workers& its_workers, std::shared_ptr<UnsentAnswers> answers)
+      : workspace(std::move(served)), workers(its_workers), unsent(std::move(answers)) {}
 
   const Workspace workspace;
   const Workers workers;
-  size_t downloads = 0;  // under way; loop thread only
+  const std::shared_ptr<UnsentAnswers> unsent;  // loop thread only, as what follows
+  size_t downloads = 0;                         // under way; loop thread only
 };
 
 // The answer to a failed operation on `path`.

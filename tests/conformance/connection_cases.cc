@@ -174,5 +174,19 @@ CONTRACT(Connections, TheMost,
   });
 }
 
+CONTRACT(Connections, HalfOfTheDescriptors,
+         "Connections take at most half of the descriptors that the server may have.") {
+  NEEDS(kOwnServer);
+  StartOptions options;
+  options.descriptors = 64;
+  OwnServer own(options);
+  ASSERT_TRUE(own.listening());
+  std::vector<Connection> idle;
+  idle.reserve(100);
+  for (int i = 0; i < 100; ++i) idle.emplace_back(own.address());
+  EXPECT_EQ(ShellOn(own.address(), "printf x").out, "x");
+  EXPECT_EQ(Call(own.address(), "PUT", Url("file"), "content").status, 204);
+}
+
 }  // namespace
 }  // namespace osbx::conformance

@@ -188,6 +188,18 @@ CONTRACT(Execute, ItsPlace, "The command is run as `$SANDBOX_SHELL -c command`, 
   EXPECT_EQ(ran.out.back(), '0') << "no argument behind the command: " << ran.out;
 }
 
+CONTRACT(Execute, ItsEnvironment, "Its environment is the server's, and the variable `SANDBOX_EXECUTION`.") {
+  const Ran ran =
+      Shell("test -n \"$SANDBOX_EXECUTION\" && tr '\\0' '\\n' </proc/self/environ | grep -c ^SANDBOX_EXECUTION=");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_EQ(ran.out, "1\n");
+  NEEDS(kOwnServer);
+  StartOptions options;
+  options.variables["CONFORMANCE_HANDED_ON"] = "as it is";
+  OwnServer own(options);
+  EXPECT_EQ(ShellOn(own.address(), "printf %s \"$CONFORMANCE_HANDED_ON\"").out, "as it is");
+}
+
 CONTRACT(Execute, WhatItIsGiven, "The command has a session and a process group of its own.",
          "Its stdin is `/dev/null`.", "All signals have their default dispositions, and none is blocked.",
          "No descriptor of the server is inherited.") {

@@ -79,7 +79,8 @@ CONTRACT(Put, WrongPlace, "`PUT` onto a directory, with or without a slash at th
   EXPECT_EQ(ReadDisk(Disk("file")), "kept");
 }
 
-CONTRACT(Put, NothingIsSeenBefore, "Until its last byte has arrived a PUT changes nothing that can be seen.",
+CONTRACT(Put, NothingIsSeenBefore,
+         "Until its last byte has arrived a PUT changes nothing that can be seen, but for parents that it has made.",
          "A body that breaks off leaves the old file whole and nothing new in the listing.") {
   const std::string content = Pattern(3'000'000, 2);
   const std::string chunks = Chunked(content, 100'000);

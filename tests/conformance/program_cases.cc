@@ -115,12 +115,25 @@ CONTRACT(Program, BadValues, "A bad value is one line on stderr and exit code 2.
   }
 }
 
-CONTRACT(Program, CannotStart,
-         "A workspace that does not exist, or a port that is taken, is one line on stderr and exit code 1.") {
+CONTRACT(Program, Arguments, "Any argument but `--version` and `--help` is exit code 2.") {
+  NEEDS(kProgram);
+  for (const char* argument : {"--port=1", "-h", "serve", ""}) {
+    StartOptions options;
+    options.arguments = {argument};
+    ExpectFailure(options, 2, "argument");
+  }
+}
+
+CONTRACT(
+    Program, CannotStart,
+    "A workspace or a shell that does not exist, or a port that is taken, is one line on stderr and exit code 1.") {
   NEEDS(kProgram);
   StartOptions missing;
   missing.variables["SANDBOX_WORKSPACE"] = Disk("missing");
   ExpectFailure(missing, 1, Disk("missing"));
+  StartOptions no_shell;
+  no_shell.variables["SANDBOX_SHELL"] = Disk("missing");
+  ExpectFailure(no_shell, 1, Disk("missing"));
   WriteDisk(Disk("file"), "x");
   StartOptions file;
   file.variables["SANDBOX_WORKSPACE"] = Disk("file");

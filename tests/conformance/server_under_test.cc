@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,6 +176,8 @@ OwnServer::OwnServer(const StartOptions& options) : directory_(Temporary()) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (!MountProc()) _exit(kNotHere);
     }
+    const rlimit descriptors = {options.descriptors, options.descriptors};
+    if (options.descriptors != 0 && setrlimit(RLIMIT_NOFILE, &descriptors) != 0) _exit(kNotHere);
     if (options.uid != 0 && geteuid() == 0 &&
         (setgroups(0, nullptr) != 0 || setgid(options.uid) != 0 || setuid(options.uid) != 0)) {
       _exit(kNotHere);

@@ -30,6 +30,7 @@ struct StartOptions {
   uid_t uid = 0;           // another user, without HOME, where the suite is root
   int disk_mebibytes = 0;  // a workspace of that size, or CONFORMANCE_SMALL_DISK
   bool pid_1 = false;
+  unsigned descriptors = 0;  // at most so many; 0: as this process
 };
 
 // A server of its own, as a child. It starts with some signals ignored or blocked and a descriptor open, so that what a

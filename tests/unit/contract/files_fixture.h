@@ -44,8 +44,8 @@ class FilesTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status();
     loop_ = base::EventLoop::Create();
     pool_ = std::make_unique<base::WorkerPool>(2);
-    context_ =
-        std::make_shared<contract::FilesContext>(*std::move(opened), contract::Workers{loop_.get(), pool_.get()});
+    context_ = std::make_shared<contract::FilesContext>(*std::move(opened), contract::Workers{loop_.get(), pool_.get()},
+                                                        std::make_shared<contract::UnsentAnswers>());
   }
   void TearDown() override {
     pool_.reset();

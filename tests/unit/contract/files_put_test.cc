@@ -262,7 +262,7 @@ TEST_F(FilesPut, AFullDiskChangesNothing) {
   {
     absl::StatusOr<contract::Workspace> opened = contract::Workspace::Open(workspace_.string());
     ASSERT_TRUE(opened.ok());
-    context_ = std::make_shared<contract::FilesContext>(*std::move(opened), context_->workers);
+    context_ = std::make_shared<contract::FilesContext>(*std::move(opened), context_->workers, context_->unsent);
   }
   EXPECT_EQ(Put("f", {"old"}).status, 204);
   const Seen seen = Put("f", {std::string(100'000, 'x'), std::string(100'000, 'x'), std::string(100'000, 'x')});
