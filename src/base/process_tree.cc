@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -20,6 +21,8 @@ constexpr size_t kMostProcesses = 65536;  // in one scan; what is beyond has its
 // from child to child is met alive by every other scan at best.
 constexpr int kQuietScans = 2;
 constexpr int kEmptyScans = 64;
+constexpr int kFewestEmptyScans = 8;  // where the machine is so busy that more would keep somebody waiting
+constexpr std::chrono::milliseconds kEmptyTime(200);
 constexpr int kRoundsBeforeStopping = 3;
 constexpr int kStopScans = 64;
 constexpr int kRefusedRounds = 3;
@@ -123,13 +126,17 @@ class TreeKiller {
   absl::Status Run() {
     int empty_scans = 0;
     int quiet_scans = 0;
+    TimePoint empty_since;
     int refused_rounds = 0;
     for (int round = 0;; ++round) {
       Look();
       if (blind_) return Error(Code::kAtCapacity, "cannot look for a command's processes: no descriptor is free");
       if (found_.empty()) {
+        if (empty_scans == 0) empty_since = Clock::now();
+        ++empty_scans;
         if (!vanished_) ++quiet_scans;
-        if (quiet_scans >= kQuietScans || ++empty_scans >= kEmptyScans) return absl::OkStatus();
+        const bool waited = empty_scans >= kFewestEmptyScans && Clock::now() - empty_since >= kEmptyTime;
+        if (quiet_scans >= kQuietScans || empty_scans >= kEmptyScans || waited) return absl::OkStatus();
         continue;
       }
       empty_scans = quiet_scans = 0;

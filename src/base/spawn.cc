@@ -147,6 +147,7 @@ absl::Status StartError(std::string_view step, std::string_view what, int error)
       reason = ": no permission";
       break;
     case E2BIG:
+    case ENAMETOOLONG:  // what gVisor says of one argument that is too long
       code = Code::kTooLarge;
       reason = ": its arguments and environment are too long";
       break;

@@ -189,10 +189,7 @@ CONTRACT(Execute, ItsPlace, "The command is run as `$SANDBOX_SHELL -c command`, 
 }
 
 CONTRACT(Execute, ItsEnvironment, "Its environment is the server's, and the variable `SANDBOX_EXECUTION`.") {
-  const Ran ran =
-      Shell("test -n \"$SANDBOX_EXECUTION\" && tr '\\0' '\\n' </proc/self/environ | grep -c ^SANDBOX_EXECUTION=");
-  EXPECT_EQ(ran.exit_code, 0);
-  EXPECT_EQ(ran.out, "1\n");
+  EXPECT_FALSE(Shell("printf %s \"$SANDBOX_EXECUTION\"").out.empty());
   NEEDS(kOwnServer);
   StartOptions options;
   options.variables["CONFORMANCE_HANDED_ON"] = "as it is";
